@@ -1,0 +1,75 @@
+"""What every verb prints: one JSON envelope, or a plain table of text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import explorer
+from explorer.store.reader import Profile
+from explorer.text import safe
+
+#: Rises only on a breaking change of any `--json` answer.
+FORMAT = 1
+Cell = str | int | float | bool | None
+
+
+def envelope(kind: str, profile: Profile | None, payload: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """The object that a `--json` answer is: the head that all answers share, then the payload."""
+    return {
+        "tool": "trnscope",
+        "version": explorer.__version__,
+        "kind": kind,
+        "format": FORMAT,
+        "profile": str(profile.path) if profile else None,
+        "evidence": profile.evidence if profile else None,
+        "warnings": list(warnings),
+        "not_captured": list(profile.not_captured) if profile else [],
+        **payload,
+    }
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """Print an answer as one JSON object. Non-finite numbers become null."""
+    json.dump(_finite(answer), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: int = 1) -> str:
+    """A table of text: the first `left` columns flush left, the rest right; null as "-"; names made safe."""
+    cells = [[_cell(c) for c in row] for row in rows]
+    widths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(header)]
+    lines = [header, ["-" * w for w in widths], *cells]
+    return "\n".join(
+        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    )
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return safe(value)
+
+
+def cut_note(shown: int, total: int) -> str | None:
+    """What to say under a listing that was cut, or None if it was not."""
+    return f"{shown:,} of {total:,}; --limit 0 for all" if shown < total else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,19 +15,23 @@ from explorer.store.errors import ProfileError
 
 Evidence = Literal["emulated", "measured", "unknown"]
 
+#: Big tables are split into Name_0.parquet, Name_1.parquet, ...
+_PART = re.compile(r"(?P<table>.+?)(?:_(?P<part>\d+))?\.parquet")
+
 
 class Profile:
     """A profile: named tables, read column by column when asked for. Missing tables are *not captured*, never empty."""
 
     def __init__(self, path: Path, files: Mapping[str, Sequence[Path]], memory: Mapping[str, pa.Table]) -> None:
         self.path = path
-        self._files = files
-        self._memory = memory
+        self._memory = dict(memory)
+        self._footers = {file: _footer(file) for parts in files.values() for file in parts}
+        self._files = {n: tuple(parts) for n, parts in files.items() if any(self._footers[f].num_rows for f in parts)}
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table], path: Path | str = "(in memory)") -> Profile:
-        """A profile that is not on disk."""
-        return cls(Path(path), {}, dict(tables))
+        """A profile that is not on disk; tables without rows count as not captured, as they do when written."""
+        return cls(Path(path), {}, {name: table for name, table in tables.items() if table.num_rows})
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -39,66 +43,103 @@ class Profile:
         """Published tables that this profile does not have, sorted."""
         return tuple(sorted(set(schema.tables()) - set(self.tables)))
 
+    def files(self, name: str) -> tuple[Path, ...]:
+        """The Parquet files of a table in order; empty if it was not captured or is not on disk."""
+        return self._files.get(name, ())
+
     def columns(self, name: str) -> tuple[str, ...]:
         """Columns that a table has in this profile; empty if it was not captured."""
         if name in self._memory:
             return tuple(self._memory[name].column_names)
-        if name in self._files:
-            return tuple(dict.fromkeys(c for f in self._files[name] for c in pq.read_schema(f).names))
-        return ()
+        return tuple(dict.fromkeys(c for f in self.files(name) for c in self._footers[f].schema.to_arrow_schema().names))
 
     def rows(self, name: str) -> int:
         """Number of rows of a table; 0 if it was not captured."""
         if name in self._memory:
             return int(self._memory[name].num_rows)
-        return sum(int(pq.read_metadata(f).num_rows) for f in self._files.get(name, ()))
+        return sum(int(self._footers[f].num_rows) for f in self.files(name))
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table | None:
         """The table with the columns asked for, in that order (all by default), or None if it was not captured.
 
-        A column that this profile lacks comes back as nulls of the published type.
+        Published columns come in their published type; one that this profile lacks comes back as nulls.
+        Raises ProfileError where a file cannot be read or a column cannot be brought to that type.
         """
-        if name not in self.tables:
-            return None
+        chunks = list(self.chunks(name, columns))
+        return pa.concat_tables(chunks, promote_options="permissive") if chunks else None
+
+    def chunks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The same rows as `table`, one Parquet row group at a time: memory stays bounded. Nothing if it was not captured."""
+        wanted = tuple(self.columns(name) if columns is None else columns)
         if name in self._memory:
-            whole = self._memory[name]
-        else:
-            parts = []
-            for file in self._files[name]:
-                have = pq.read_schema(file).names
-                parts.append(pq.read_table(file, columns=None if columns is None else [c for c in columns if c in have]))
-            whole = pa.concat_tables(parts, promote_options="permissive")
-        if columns is None:
-            return whole
-        spec = schema.tables().get(name)
-        arrays = []
-        for column in columns:
-            if column in whole.column_names:
-                arrays.append(whole[column])
-            else:
-                known = spec.column(column) if spec else None
-                arrays.append(pa.nulls(self.rows(name), known.arrow if known else pa.null()))
-        return pa.table(dict(zip(columns, arrays, strict=True)))
+            yield _shape(name, self._memory[name], wanted, self.path)
+        for file in self.files(name):
+            have = [c for c in wanted if c in self._footers[file].schema.to_arrow_schema().names]
+            for group in range(self._footers[file].num_row_groups):
+                try:
+                    raw = pq.ParquetFile(file, metadata=self._footers[file]).read_row_group(group, columns=have)
+                except (OSError, pa.ArrowException) as error:
+                    raise ProfileError(f"{file}: damaged Parquet file ({_first_line(error)}); capture or copy it again") from error
+                rows = self._footers[file].row_group(group).num_rows
+                yield _shape(name, raw if have else pa.table({"": pa.nulls(rows)}), wanted, file)
+
+    def metadata(self, column: str) -> Any:
+        """A value of the Metadata table's first row, or None where it was not captured."""
+        table = self.table("Metadata", [column])
+        return table[column][0].as_py() if table is not None and table.num_rows else None
 
     @property
     def evidence(self) -> Evidence:
         """Whether the profile was emulated or measured, as its Metadata says; "unknown" if it does not say."""
-        metadata = self.table("Metadata", ["is_simulation"])
-        flag = metadata["is_simulation"][0].as_py() if metadata is not None and metadata.num_rows else None
+        flag = self.metadata("is_simulation")
         return "unknown" if flag is None else "emulated" if flag else "measured"
 
 
 def open(path: Path | str) -> Profile:
-    """The profile at `path`. Raises `ProfileError` if there is none."""
+    """The profile at `path`. Raises `ProfileError` if there is none or one of its files is not Parquet."""
     path = Path(path)
     if not path.exists():
         raise ProfileError(f"{path}: no such profile")
-    files: dict[str, list[Path]] = {}
-    for file in sorted(path.glob("*.parquet")) if path.is_dir() else []:
-        name = re.sub(r"_\d+$", "", file.stem)
-        files.setdefault(name, []).append(file)
+    if not path.is_dir():
+        raise ProfileError(f"{path}: a file, not a profile directory; `trnscope import {path.name} -o PROFILE` makes one")
+    files: dict[str, list[tuple[int, Path]]] = {}
+    for file in path.glob("*.parquet"):
+        if match := _PART.fullmatch(file.name):
+            files.setdefault(match["table"], []).append((int(match["part"] or -1), file))
     if not files:
-        raise ProfileError(
-            f"{path}: not a profile: no Parquet tables in it (make one with `trnscope capture` or `trnscope import`)"
-        )
-    return Profile(path, files, {})
+        inside = sorted(p.name for p in path.iterdir() if p.is_dir() and any(p.glob("*.parquet")))
+        hint = f"did you mean {path / inside[0]}?" if inside else "`trnscope capture` or `trnscope import` makes one"
+        raise ProfileError(f"{path}: not a profile: it holds no Parquet tables; {hint}")
+    return Profile(path, {name: [file for _, file in sorted(parts)] for name, parts in sorted(files.items())}, {})
+
+
+def _footer(file: Path) -> Any:
+    try:
+        return pq.read_metadata(file)
+    except (OSError, pa.ArrowException) as error:
+        what = "empty file" if file.stat().st_size == 0 else f"not a whole Parquet file ({_first_line(error)})"
+        raise ProfileError(f"{file}: {what}; capture or copy it again") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0].rstrip(".")
+
+
+def _shape(name: str, raw: pa.Table, wanted: Sequence[str], source: Path) -> pa.Table:
+    spec = schema.tables().get(name)
+    arrays = []
+    for column in wanted:
+        known = spec.column(column) if spec else None
+        if column not in raw.column_names:
+            arrays.append(pa.nulls(raw.num_rows, known.arrow if known else pa.null()))
+            continue
+        values = raw[column]
+        if known and values.type != known.arrow:
+            try:
+                values = values.cast(known.arrow)
+            except pa.ArrowException as error:
+                raise ProfileError(
+                    f"{source}: {name}.{column} is {values.type} and cannot be read as {known.arrow} ({_first_line(error)})"
+                ) from error
+        arrays.append(values)
+    return pa.Table.from_arrays(arrays, names=list(wanted))

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.store import reader, schema, writer
+from explorer.store import reader, scales, schema, writer
 from explorer.store.errors import ProfileError, UsageError
 
 METADATA = pa.table({"profile_schema_version": ["7.4.0"], "is_simulation": [True]})
@@ -261,3 +261,13 @@ def test_an_unwritable_place_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="cannot write"):
         writer.write(tmp_path / "file" / "p", TABLES)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_every_column_in_percent_has_a_scale_with_its_evidence() -> None:
+    for spec in schema.tables().values():
+        for column in spec.columns:
+            if column.unit == "percent" or column.name.endswith("_percent"):
+                found = scales.scale(spec.name, column.name)
+                assert found is not None, f"{spec.name}.{column.name}"
+                assert found.evidence
+    assert scales.scale("Instruction", "start_ts") is None

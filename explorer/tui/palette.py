@@ -1,0 +1,53 @@
+"""Colours that colour-blind people can tell apart, the same for the same name in every profile."""
+
+from __future__ import annotations
+
+import zlib
+
+from rich.color import Color
+
+# Okabe and Ito, "Color Universal Design" (2008), without black; each in two shades so that neighbours of one colour part.
+_HUES = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#BBBBBB")
+_SECOND_SHADE = 0.84
+
+#: Opcodes that most profiles hold get a hue each; every other name gets one by its hash.
+_USUAL = {
+    "MATMUL": 0,
+    "LDWEIGHTS": 6,
+    "ACTIVATE": 1,
+    "TENSOR_TENSOR": 2,
+    "TENSOR_SCALAR": 3,
+    "TENSOR_REDUCE": 4,
+    "COPY": 5,
+    "DMA_DIRECT2D": 7,
+}
+
+WAIT = Color.parse("#6a6f78")
+SELECTED = Color.parse("#ffffff")
+DIM = 0.35
+
+
+def hue(name: str) -> int:
+    """Number of the hue of a name: stable between runs and machines."""
+    return _USUAL.get(name, zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_HUES))
+
+
+def _scaled(color: Color, factor: float) -> Color:
+    r, g, b = color.get_truecolor()
+    return Color.from_rgb(r * factor, g * factor, b * factor)
+
+
+_BRIGHT = tuple((Color.parse(h), _scaled(Color.parse(h), _SECOND_SHADE)) for h in _HUES)
+_DARK = tuple((_scaled(a, DIM), _scaled(b, DIM)) for a, b in _BRIGHT)
+
+
+def shade(number: int, second: bool, lit: bool = True) -> Color:
+    """The hue in its first or second shade, dark where it is not lit."""
+    return (_BRIGHT if lit else _DARK)[number][int(second)]
+
+
+def ink(on: Color) -> Color:
+    """Black or white, whichever is read better on that colour (relative luminance as WCAG 2 defines it)."""
+    parts = [c / 255 for c in on.get_truecolor()]
+    r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return Color.from_rgb(0, 0, 0) if 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 else Color.from_rgb(255, 255, 255)

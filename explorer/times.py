@@ -36,10 +36,7 @@ def format_time(ns: int) -> str:
     sign, size = ("-", -ns) if ns < 0 else ("", ns)
     if size < 1_000:
         return f"{sign}{size} ns"
-    for unit, factor in (("us", 1_000), ("ms", 1_000_000)):
-        if size < 999_950 * factor // 1_000:
-            break
-    else:
-        unit, factor = "s", 1_000_000_000
+    units = (("us", 1_000), ("ms", 1_000_000))
+    unit, factor = next(((u, f) for u, f in units if size < 999_950 * f // 1_000), ("s", 1_000_000_000))
     value = size / factor
     return f"{sign}{value:.{3 if value < 9.9995 else 2 if value < 99.995 else 1}f} {unit}"

@@ -76,12 +76,32 @@ class Profile:
         for file in self.files(name):
             have = [c for c in wanted if c in self._footers[file].schema.to_arrow_schema().names]
             for group in range(self._footers[file].num_row_groups):
-                try:
-                    raw = pq.ParquetFile(file, metadata=self._footers[file]).read_row_group(group, columns=have)
-                except (OSError, pa.ArrowException) as error:
-                    raise ProfileError(f"{file}: damaged Parquet file ({_first_line(error)}); capture or copy it again") from error
+                raw = self._read_group(file, group, have)
                 rows = self._footers[file].row_group(group).num_rows
                 yield _shape(name, raw if have else pa.table({"": pa.nulls(rows)}), wanted, file)
+
+    def row(self, name: str, position: int) -> dict[str, Any]:
+        """One row of a table by column, all columns it has; only the row group that holds it is read.
+
+        Raises IndexError where the table has no such row, ProfileError where its file cannot be read.
+        """
+        if name in self._memory and 0 <= position < self._memory[name].num_rows:
+            return dict(_shape(name, self._memory[name].slice(position, 1), self.columns(name), self.path).to_pylist()[0])
+        before = position
+        for file in self.files(name):
+            for group in range(self._footers[file].num_row_groups):
+                rows = self._footers[file].row_group(group).num_rows
+                if 0 <= before < rows:
+                    raw = self._read_group(file, group, None)
+                    return dict(_shape(name, raw.slice(before, 1), self.columns(name), file).to_pylist()[0])
+                before -= rows
+        raise IndexError(f"{name} has no row {position}")
+
+    def _read_group(self, file: Path, group: int, columns: Sequence[str] | None) -> pa.Table:
+        try:
+            return pq.ParquetFile(file, metadata=self._footers[file]).read_row_group(group, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise ProfileError(f"{file}: damaged Parquet file ({_first_line(error)}); capture or copy it again") from error
 
     def metadata(self, column: str) -> Any:
         """A value of the Metadata table's first row, or None where it was not captured."""

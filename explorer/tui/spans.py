@@ -32,7 +32,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One value per cell. `left` and `right` are positions in `Spans` or -1; `eighths` is 1 to 7 where the kind has a use for it."""
+    """One value per cell. `left` and `right` are positions in `Spans` or -1; `eighths` is 1 to 7 where the kind uses it."""
 
     kind: NDArray[np.uint8]
     left: Index
@@ -42,7 +42,7 @@ class Cells:
 
 
 class Spans:
-    """Half-open spans `[start, end)` in nanoseconds, sorted by start; they may overlap. One without length is drawn all the same."""
+    """Half-open spans `[start, end)` in nanoseconds, sorted by start; they may overlap. One without length is drawn as well."""
 
     def __init__(self, start: Int, end: Int) -> None:
         order = np.argsort(start, kind="stable")
@@ -89,7 +89,7 @@ class Spans:
     def sample(self, first: int, last: int, width: int) -> Cells:
         """What each of `width` cells over `[first, last)` shows.
 
-        Of the spans that begin in an eighth of a cell, the longest shows; of those that run on from earlier, the one that ends last.
+        Of the spans that begin in an eighth of a cell, the longest shows; of those that run on into it, the one that ends last.
         """
         edges = first + (last - first) * np.arange(width * PARTS + 1) / (width * PARTS)
         shown = self._longest(edges).reshape(width, PARTS)

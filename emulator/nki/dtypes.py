@@ -100,6 +100,155 @@ _NAMES: Final[dict[str, Dtype]] = {
 _FLOATS: Final = frozenset(
     (float32, float16, bfloat16, tfloat32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, np.dtype(np.float64))
 )
+#: Float types from narrow to wide, with exponent and mantissa bits: what promotion compares.
+_FLOAT_BITS: Final[tuple[tuple[Dtype, int, int], ...]] = (
+    (float8_e4m3, 4, 3),
+    (float8_e4m3fn, 4, 3),
+    (float8_e5m2, 5, 2),
+    (bfloat16, 8, 7),
+    (float16, 5, 10),
+    (tfloat32, 8, 10),
+    (float32, 8, 23),
+)
+_UNWRITTEN_BYTE: Final = 0xFF
+
+
+def as_dtype(given: Any) -> Dtype:
+    """The NKI type meant by a constant, a numpy, torch or jax type, a Python type or a name. Raises `RuleError` otherwise."""
+    if isinstance(given, np.dtype | SpecialDtype):
+        return given
+    try:
+        found = _lookup(given)
+    except TypeError:
+        found = None
+    if found is None:
+        broken_rule(f"{given!r} is not an NKI data type; use one of nki.language's, such as nl.bfloat16")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _lookup(given: Any) -> Dtype | None:
+    text = given if isinstance(given, str) else "" if isinstance(given, type) else str(given)
+    named = _NAMES.get(text.rsplit(".", 1)[-1])
+    if named is not None or given is None:
+        return named
+    if given in (float, int):
+        return float32 if given is float else int32
+    result: np.dtype[Any] = np.dtype(given)
+    return result
+
+
+def name(dtype: Dtype) -> str:
+    """The type's name as profiles show it, such as "bfloat16"; the boolean type is "bool"."""
+    return str(dtype)
+
+
+def itemsize(dtype: Dtype) -> int:
+    """Bytes of an element."""
+    return dtype.itemsize
+
+
+def storage(dtype: Dtype) -> np.dtype[Any]:
+    """The numpy type that holds the type's elements."""
+    return dtype.storage if isinstance(dtype, SpecialDtype) else dtype
+
+
+def is_float(dtype: Dtype) -> bool:
+    """True for floating-point types; false for integers, booleans and packed types."""
+    return dtype in _FLOATS
+
+
+def is_integer(dtype: Dtype) -> bool:
+    """True for integers and booleans."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "iub"
+
+
+def is_packed(dtype: Dtype) -> bool:
+    """True for the types that pack four values into an element."""
+    return isinstance(dtype, SpecialDtype) and dtype.lanes > 1
+
+
+def unwritten(shape: tuple[int, ...], dtype: Dtype) -> Array:
+    """A new array as memory is before anything writes it: every bit set, which is NaN in each float type, -1 or the largest
+    value in integers and True in booleans."""
+    kept = storage(dtype)
+    if kept.kind == "b":
+        return np.ones(shape, kept)
+    return np.full(prod(shape) * kept.itemsize, _UNWRITTEN_BYTE, np.uint8).view(kept).reshape(shape)
+
+
+def cast(values: Array, dtype: Dtype) -> Array:
+    """`values` as the type's elements (`values` itself if it has the type already).
+
+    Floats round to nearest, ties to even, and overflow as their format does (infinity, or NaN in formats without one).
+    Integers round to nearest even and saturate; NaN becomes 0. Booleans are "not zero". Raises `RuleError` for packed types,
+    which only `quantize_mx` makes.
+    """
+    if isinstance(dtype, SpecialDtype):
+        if dtype.lanes > 1:
+            if values.dtype == dtype.storage:
+                return values
+            broken_rule(f"values cannot be converted to {dtype}; nki.isa.quantize_mx makes it")
+        return _round_tfloat32(values)
+    if values.dtype == dtype:
+        return values
+    if dtype.kind == "b":
+        truth: Array = values != 0
+        return truth
+    if dtype.kind in "iu":
+        return _to_integer(values, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(dtype)
+
+
+def to_float32(values: Array) -> Array:
+    """`values` as the engines read them for arithmetic: float32. Integers beyond 2**24 round."""
+    if values.dtype == float32:
+        return values
+    if values.dtype.itemsize == 1 and values.dtype.kind not in "iub":
+        single: Array = _float8_table(values.dtype)[values.view(np.uint8)]
+        return single
+    return values.astype(np.float32)
+
+
+def promote(*given: Dtype) -> Dtype:
+    """The type of the result of arithmetic on operands of these types.
+
+    A float beats integers; of two floats the wider one, or the narrowest that holds both ranges; of two integers the wider
+    one, or the next that holds both, float32 where that would need 64 bits.
+    """
+    result = given[0]
+    for dtype in given[1:]:
+        if dtype != result:
+            result = _promote(result, dtype)
+    return result
+
+
+def scalar_dtype(value: bool | int | float) -> Dtype:
+    """The type of a scalar in arithmetic: a numpy scalar keeps its own, a Python one gets the device's widest of its kind."""
+    if isinstance(value, np.generic):
+        return as_dtype(value.dtype)
+    if isinstance(value, bool):
+        return uint8
+    return int32 if isinstance(value, int) else float32
+
+
+def epsilon(dtype: Dtype) -> float:
+    """The distance from 1 to the next larger number of a float type; twice the largest relative rounding error."""
+    if dtype == tfloat32:
+        return 2.0**-10
+    return float(ml_dtypes.finfo(storage(dtype)).eps)
+
+
+@lru_cache(maxsize=1024)
+def _promote(left: Dtype, right: Dtype) -> Dtype:
+    if is_packed(left) or is_packed(right):
+        broken_rule(f"arithmetic on {left} and {right}: packed types are for nc_matmul_mx only")
+    if is_float(left) and is_float(right):
+        return _promote_floats(left, right)
+    if is_float(left) or is_float(right):
+        return left if is_float(left) else right
+    wider = np.promote_types(*(uint8 if dtype == bool_ else dtype for dtype in (storage(left), storage(right))))
     return float32 if wider.itemsize > 4 or wider.kind == "f" else wider
 
 

@@ -1,0 +1,44 @@
+"""Output files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from explorer.store.errors import ProfileError, UsageError
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
+    """A file to write to, which gets the name `path` when the block ends without an exception, complete and on disk.
+
+    Raises UsageError if `path` exists and `force` is not set, or is no regular file; ProfileError if it cannot be written. Whatever
+    happens, no part of the file is left, and an older one of that name stays until the new one is complete.
+    """
+    if path.is_dir() or (path.exists() and not path.is_file()):
+        raise UsageError(f"{path}: is not a file; give another -o")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; give another -o, or --force to replace it")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with beside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be written: {error.strerror or error}; nothing was written") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

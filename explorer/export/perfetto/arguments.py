@@ -1,0 +1,149 @@
+"""Turns the columns of a chunk of rows into arguments of slices: one number per row and column, and the texts they point to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from explorer.export.perfetto import layout
+from explorer.export.perfetto.encoder import FIXED64, INTERNED_BYTES, TEXT, TEXT_SHIFT, VARINT, Bytes, Int, write_strings
+from explorer.export.perfetto.layout import pb
+
+#: Identifiers are unsigned 64-bit numbers to the hardware's tools; the store holds the same bits signed.
+UNSIGNED = frozenset({"id", "packet_aggregation_id"})
+#: Rows looked at to tell whether a text column repeats itself.
+_SAMPLE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of n rows: `values` and `valid` are [columns, n]; `heads` are the bytes before each column's value."""
+
+    heads: Bytes
+    head_size: Int
+    kinds: Int
+    values: Int
+    valid: NDArray[np.bool_]
+    text: Bytes
+
+
+class Strings:
+    """Strings of one field of a chunk's interned data, numbered from 1."""
+
+    def __init__(self, field: str) -> None:
+        self._head = np.frombuffer(layout.tag(pb.InternedData, field), np.uint8)
+        self._parts: list[bytes] = []
+        self._next = 1
+
+    def add(self, strings: pa.Array) -> int:
+        """The number of the first of these strings."""
+        offsets, data = text_buffers(strings)
+        out = np.empty(int(offsets[-1] - offsets[0]) + len(strings) * (INTERNED_BYTES + len(self._head)), np.uint8)
+        first = self._next
+        self._parts.append(out[: write_strings(out, self._head, offsets, data, first)].tobytes())
+        self._next += len(strings)
+        return first
+
+    def serialized(self) -> bytes:
+        """The entries as they stand in an InternedData message."""
+        return b"".join(self._parts)
+
+
+class Columns:
+    """The columns of one table that become arguments, and how each is written; `names` are numbered from 1."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._inline: dict[str, bool] = {}
+
+    def arguments(self, rows: pa.Table, strings: Strings) -> Arguments:
+        """The arguments of these rows; a null or a NaN is no argument. Repeated texts are added to `strings`."""
+        count = rows.num_rows
+        heads, kinds, values, valid, texts = [], [], [], [], []
+        text_size = 0
+        for number, name in enumerate(self.names, 1):
+            column = _plain(rows[name])
+            if column.null_count == count:
+                continue
+            known = column.is_valid().to_numpy(zero_copy_only=False)
+            if pa.types.is_string(column.type):
+                if self._repeats(name, column):
+                    coded = column.dictionary_encode()
+                    field, kind = "string_value_iid", VARINT
+                    row = coded.indices.fill_null(0).to_numpy().astype(np.int64) + strings.add(coded.dictionary)
+                else:
+                    field, kind = "string_value", TEXT
+                    offsets, data = text_buffers(column)
+                    at = offsets.astype(np.int64)
+                    row = (at[:-1] - at[0] + text_size) << TEXT_SHIFT | np.diff(at)
+                    texts.append(data[at[0] : at[-1]])
+                    text_size += int(at[-1] - at[0])
+            elif pa.types.is_floating(column.type):
+                field, kind = "double_value", FIXED64
+                numbers = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+                known = ~np.isnan(numbers)
+                row = numbers.view(np.int64)
+            elif pa.types.is_boolean(column.type):
+                field, kind = "bool_value", VARINT
+                row = column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+            else:
+                field = "uint_value" if name in UNSIGNED or pa.types.is_uint64(column.type) else "int_value"
+                kind = VARINT
+                row = column.fill_null(0).to_numpy().astype(np.int64)
+            tag = layout.tag(pb.DebugAnnotation, "name_iid") + layout.varint(number) + layout.tag(pb.DebugAnnotation, field)
+            heads.append(tag)
+            kinds.append(kind)
+            values.append(row)
+            valid.append(known)
+        width = max(map(len, heads), default=1)
+        return Arguments(
+            heads=np.array([list(h.ljust(width, b"\0")) for h in heads], np.uint8).reshape(len(heads), width),
+            head_size=np.array([len(h) for h in heads], np.int64),
+            kinds=np.array(kinds, np.int64),
+            values=np.array(values, np.int64).reshape(len(heads), count),
+            valid=np.array(valid, np.bool_).reshape(len(heads), count),
+            text=np.concatenate(texts) if texts else np.empty(0, np.uint8),
+        )
+
+    def _repeats(self, name: str, column: pa.Array) -> bool:
+        if name not in self._inline:
+            some = column.slice(0, 8 * _SAMPLE).drop_null().slice(0, _SAMPLE)
+            if len(some) == 0:
+                return True
+            self._inline[name] = pc.count_distinct(some).as_py() * 2 > len(some) > 1
+        return not self._inline[name]
+
+
+def text_buffers(strings: pa.Array) -> tuple[NDArray[np.int32], Bytes]:
+    """Offsets (one more than strings) and the UTF-8 bytes they point into; what a null covers is empty."""
+    _, offsets, data = strings.buffers()
+    if offsets is None or len(strings) == 0:
+        return np.zeros(len(strings) + 1, np.int32), np.empty(0, np.uint8)
+    where = np.frombuffer(offsets, np.int32)[strings.offset : strings.offset + len(strings) + 1]
+    return where, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """One array of integers, floats, booleans or 32-bit strings; any other type as text."""
+    whole = column.combine_chunks()
+    kind = whole.type
+    if pa.types.is_dictionary(kind):
+        whole = whole.dictionary_decode()
+        kind = whole.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind):
+        return whole
+    if pa.types.is_null(kind):
+        return whole
+    if pa.types.is_large_string(kind):
+        return whole.cast(pa.string())
+    return pa.array([None if v is None else _text(v) for v in whole.to_pylist()], pa.string())
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)

@@ -1,0 +1,77 @@
+"""Writes usage samples as counter tracks: one sample per row that has a value, as it stands in the profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from explorer.export.perfetto import encoder, layout
+from explorer.export.perfetto.layout import pb
+from explorer.export.perfetto.slices import Window
+from explorer.export.perfetto.trace import Trace
+from explorer.store import schema
+from explorer.store.scales import scale
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A column of a table of samples, and the name and parents of its track below "Counters"."""
+
+    table: str
+    column: str
+    path: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """The unit as the schema or the record of scales gives it; the column's name where neither does."""
+        known = scale(self.table, self.column)
+        if known is not None:
+            return known.kind or self.column
+        spec = schema.tables()[self.table].column(self.column)
+        unit = spec.unit if spec else None
+        return {"bytes_per_second": "B/s", None: ""}.get(unit, unit or "")
+
+
+COUNTERS: tuple[Counter, ...] = (
+    Counter("DmaUsage", "current_throughput", ("DMA bandwidth",)),
+    Counter("HbmUsage", "current_throughput", ("HBM bandwidth",)),
+    Counter("PendingDma", "value", ("Pending DMAs",)),
+    Counter("SbufUsage", "avg_util_percent", ("SBUF use",)),
+    *(Counter("SbufUsage", f"partition_{p}_util_percent", ("SBUF use", f"partition {p}")) for p in (0, 32, 64, 96)),
+    Counter("PsumUsage", "avg_util_percent", ("PSUM use",)),
+    *(Counter("PsumUsage", f"bank_{b}_util_percent", ("PSUM use", f"bank {b}")) for b in range(8)),
+)
+
+
+def samples(rows: pa.Table, counter: Counter, window: Window | None) -> dict[int | None, tuple[encoder.Int, encoder.Int, bool]]:
+    """By core: times, values, and whether the values are the bits of doubles."""
+    kept = rows.filter(pc.and_(pc.is_valid(rows["timestamp"]), pc.and_(pc.is_valid(rows[counter.column]), _inside(rows, window))))
+    double = pa.types.is_floating(kept[counter.column].type)
+    if double:
+        kept = kept.filter(pc.is_finite(kept[counter.column]))
+    out: dict[int | None, tuple[encoder.Int, encoder.Int, bool]] = {}
+    for core in pc.unique(kept["pcore_idx"]).to_pylist():
+        same = pc.is_null(kept["pcore_idx"]) if core is None else pc.fill_null(pc.equal(kept["pcore_idx"], core), False)
+        mine = kept.filter(same)
+        values = mine[counter.column].to_numpy()
+        out[core] = (mine["timestamp"].to_numpy(), values.view(np.int64) if double else values.astype(np.int64), double)
+    return out
+
+
+def write(trace: Trace, track: int, time: encoder.Int, value: encoder.Int, double: bool) -> None:
+    """Write samples of one counter track."""
+    packet, event = layout.head(pb.TrackEvent.TYPE_COUNTER, None)
+    head = event + layout.tag(pb.TrackEvent, "double_counter_value" if double else "counter_value")
+    out = trace.buffer(len(time) * encoder.COUNTER_BYTES)
+    size = encoder.write_counters(out, time, value, track, np.frombuffer(packet, np.uint8), np.frombuffer(head, np.uint8), double)
+    trace.write(out[:size])
+
+
+def _inside(rows: pa.Table, window: Window | None) -> pa.ChunkedArray:
+    time = rows["timestamp"]
+    if window is None:
+        return pc.greater_equal(time, 0)
+    return pc.and_(pc.greater_equal(time, max(window.first, 0)), pc.less(time, window.last))

@@ -1,0 +1,219 @@
+"""The whole export of a profile, table by table, one chunk in memory at a time."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from explorer.export.files import whole_file
+from explorer.export.perfetto import counters, flows, kinds
+from explorer.export.perfetto.encoder import Int
+from explorer.export.perfetto.slices import SliceTable, SliceWriter, Window, chunks, usable
+from explorer.export.perfetto.trace import Trace
+from explorer.export.perfetto.tracks import Tracks
+from explorer.store.errors import ProfileError, UsageError
+from explorer.store.reader import Profile
+from explorer.text import safe
+
+Dma = Literal["aggregated", "packets", "none"]
+DMA: tuple[Dma, ...] = get_args(Dma)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What an export wrote: slices by table, counter samples, flows, tracks, bytes; and rows left out, by table and reason."""
+
+    slices: Mapping[str, int]
+    counters: int
+    flows: int
+    tracks: int
+    bytes: int
+    dropped: Mapping[str, int]
+
+
+def export(
+    profile: Profile,
+    path: Path | str,
+    *,
+    dma: Dma = "aggregated",
+    show_flows: bool = False,
+    at: Window | None = None,
+    force: bool = False,
+) -> ExportResult:
+    """Write a profile to `path` as a Perfetto trace; returns what was written and what could not be.
+
+    `dma` chooses DmaPacketAggregated, DmaPacket or neither; `show_flows` adds the dependency edges between the slices; `at` keeps
+    what touches that window, uncut. Nanoseconds are the profile's. The same profile gives the same bytes. Rows are read and written
+    chunk by chunk; flows keep identifiers and edges in memory, and a table that is not sorted by start keeps its starts and ends.
+
+    Raises UsageError if the file exists and `force` is not set, ProfileError if the profile holds nothing to show, cannot be read,
+    or the file cannot be written.
+    """
+    path = Path(path)
+    if dma not in DMA:
+        raise UsageError(f"--dma {dma}: not one of {', '.join(DMA)}")
+    run = _Export(profile, dma, show_flows, at)
+    if not run.tables:
+        raise ProfileError(f"{profile.path}: nothing to export: neither Instruction nor DMA rows were captured")
+    with whole_file(path, force=force) as file:
+        run.write(Trace(file))
+        if not run.slices:
+            where = f" from {at.first} to {at.last} ns" if at else ""
+            raise ProfileError(f"{profile.path}: nothing to export: no instruction or DMA row has a usable time{where}")
+        size = file.tell()
+    return ExportResult(run.slices, run.counters, run.flows.count, run.tracks.count, size, dict(run.dropped))
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A table to be written as slices and what a first look at it showed."""
+
+    kind: SliceTable
+    profile: Profile
+    columns: tuple[str, ...]
+    sorted: bool
+
+
+class _Export:
+    def __init__(self, profile: Profile, dma: Dma, show_flows: bool, window: Window | None) -> None:
+        self.profile, self.window = profile, window
+        self.slices: Tally[str] = Tally()
+        self.dropped: Tally[str] = Tally()
+        self.counters = 0
+        self.tracks = Tracks()
+        self.flows = flows.NONE
+        self._cores: set[int] = set()
+        wanted = [kinds.instructions(self._core)]
+        wanted += {"aggregated": [kinds.transfers(self._core)], "packets": [kinds.packets(self._core)], "none": []}[dma]
+        self.tables = [self._look(kind, profile) for kind in wanted if profile.rows(kind.name)]
+        if show_flows:
+            self.flows = flows.connect(profile, {s.kind.name: self._identities(s) for s in self.tables})
+            self.dropped.update(self.flows.dropped)
+
+    def write(self, trace: Trace) -> None:
+        for source in (*self._layers(), *self.tables):
+            self._slices(trace, source)
+        self._counters(trace)
+
+    def _look(self, kind: SliceTable, profile: Profile) -> _Source:
+        """Whether the table is sorted, and which cores it names."""
+        ordered, last = True, None
+        for rows in profile.chunks(kind.name, ["start_ts", "pcore_idx"]):
+            self._cores.update(c for c in pc.unique(rows["pcore_idx"]).to_pylist() if c is not None)
+            start = rows["start_ts"].drop_null().to_numpy()
+            if len(start):
+                ordered = ordered and bool((start[1:] >= start[:-1]).all()) and (last is None or start[0] >= last)
+                last = start[-1]
+        needed = ("start_ts", "end_ts", "pcore_idx", *kind.track_columns)
+        return _Source(kind, profile, tuple(dict.fromkeys((*profile.columns(kind.name), *needed))), ordered)
+
+    def _core(self, number: int | None) -> tuple[str, ...]:
+        """The path of a core's root track; the groups below it exist afterwards as far as they are asked for."""
+        evidence = {"unknown": "unknown evidence"}.get(self.profile.evidence, self.profile.evidence)
+        if number is None and len(self._cores) == 1:
+            number = next(iter(self._cores))
+        cores = "all cores" if self._cores else ""
+        name = " ".join(
+            p for p in ("NeuronCore" if number is None else f"NeuronCore {number}", cores if number is None else "") if p
+        )
+        root = f"{name} ({evidence})"
+        self.tracks.get((root,), rank=-1 if number is None else number, description=self._description())
+        return (root,)
+
+    def _description(self) -> str:
+        machine = self.profile.metadata("instance_type")
+        on = f" for {machine}" if machine else ""
+        says = {
+            "emulated": f"Emulated by a model of the NeuronCore{on}; not measured on hardware.",
+            "measured": f"Measured on hardware{f' ({machine})' if machine else ''}.",
+            "unknown": "The profile does not say whether it was measured or emulated.",
+        }[self.profile.evidence]
+        name = self.profile.metadata("profile_name")
+        return safe(f"{says} Profile: {name}" if name else says, 500)
+
+    def _layers(self) -> list[_Source]:
+        source = self.profile
+        if source.rows("FrameworkNode") == 0:
+            made = kinds.layers_from_instructions(source)
+            if made is None:
+                return []
+            source = Profile.from_tables({"FrameworkNode": made}, source.path)
+        names = source.table("FrameworkNode", ["node_name", "parent_name"])
+        depths = kinds.depths(names["node_name"].to_pylist(), names["parent_name"].to_pylist())
+        return [self._look(kinds.layers(self._core, depths), source)]
+
+    def _slices(self, trace: Trace, source: _Source) -> None:
+        writer = SliceWriter(trace, self.tracks, source.kind, source.columns, apart=not source.sorted)
+        lanes = None if source.sorted else self._lanes_of_unsorted(source, writer)
+        first = 0
+        for rows in chunks(source.profile.chunks(source.kind.name, source.columns)):
+            keep, reasons = usable(rows, self.window)
+            self.dropped.update({f"{source.kind.name}: {reason}": count for reason, count in reasons.items()})
+            kept, number = _filter(rows, keep), np.flatnonzero(keep) + first
+            first += rows.num_rows
+            if kept.num_rows == 0:
+                continue
+            self._groups(kept, source.kind)
+            track = writer.track(kept)
+            lane = writer.lanes(kept, track) if lanes is None else lanes[number]
+            writer.write(kept, track, lane, self.flows.ends(source.kind.name, number))
+            self.slices[source.kind.name] += kept.num_rows
+
+    def _groups(self, rows: pa.Table, kind: SliceTable) -> None:
+        """The tracks that the rows' tracks hang from."""
+        cores = pc.unique(rows["pcore_idx"]).to_pylist() if "pcore_idx" in rows.column_names else [None]
+        for core in cores:
+            *above, group, _ = kind.place(core, "Depth 0")[0]
+            self.tracks.get((*above, group), rank=kinds.GROUPS.index(group), by_name=group == kinds.QUEUES)
+
+    def _lanes_of_unsorted(self, source: _Source, writer: SliceWriter) -> Int:
+        """The lane of every row of a table whose rows are not in time order (0 for those that are no slices)."""
+        needed = [c for c in source.columns if c in ("start_ts", "end_ts", "pcore_idx", *source.kind.track_columns)]
+        keeps, parts = [], []
+        for rows in chunks(source.profile.chunks(source.kind.name, needed)):
+            keep, _ = usable(rows, self.window)
+            kept = _filter(rows, keep)
+            keeps.append(keep)
+            if kept.num_rows:
+                parts.append(np.stack([kept["start_ts"].to_numpy(), kept["end_ts"].to_numpy(), writer.track(kept)]))
+        start, end, track = np.concatenate([np.empty((3, 0), np.int64), *parts], axis=1)
+        return writer.lanes_of(np.concatenate(keeps), start, end, track)
+
+    def _identities(self, source: _Source) -> flows.Slices:
+        row, identity, start, known = [], [], [], []
+        first = 0
+        for rows in source.profile.chunks(source.kind.name, ["id", "start_ts", "end_ts"]):
+            keep, _ = usable(rows, self.window)
+            kept = _filter(rows, keep)
+            row.append(np.flatnonzero(keep) + first)
+            ids = kept["id"].combine_chunks()
+            identity.append(ids.fill_null(0).to_numpy())
+            known.append(ids.is_valid().to_numpy(zero_copy_only=False))
+            start.append(kept["start_ts"].to_numpy())
+            first += rows.num_rows
+        return flows.Slices(np.concatenate(row), np.concatenate(identity), np.concatenate(start), np.concatenate(known))
+
+    def _counters(self, trace: Trace) -> None:
+        for order, counter in enumerate(counters.COUNTERS):
+            for rows in self.profile.chunks(counter.table, ["timestamp", counter.column, "pcore_idx"]):
+                for core, (time, value, double) in counters.samples(rows, counter, self.window).items():
+                    path = (*self._core(core), kinds.COUNTERS)
+                    self.tracks.get(path, rank=kinds.GROUPS.index(kinds.COUNTERS))
+                    for name in counter.path:
+                        path = (*path, name)
+                        track = self.tracks.get(path, rank=order, unit=counter.unit)
+                    trace.write(self.tracks.take_new())
+                    counters.write(trace, track, time, value, double)
+                    self.counters += len(time)
+
+
+def _filter(rows: pa.Table, keep: NDArray[np.bool_]) -> pa.Table:
+    return rows if keep.all() else rows.filter(pa.array(keep))

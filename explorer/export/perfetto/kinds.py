@@ -1,0 +1,135 @@
+"""Which tables become slices, how their slices are called, and where in the track tree they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from explorer.export.perfetto.slices import SliceTable, first_filled
+from explorer.store.reader import Profile
+
+#: The track that a core's rows hang from; None is a row that does not name its core.
+Core = Callable[[int | None], tuple[str, ...]]
+
+LAYERS, ENGINES, QUEUES, COUNTERS = GROUPS = ("Layers", "Engines", "DMA queues", "Counters")
+#: Order of the engine tracks, newer and older names alike; others come after these.
+_ENGINE_ORDER = (
+    ("tensor", "pe"),
+    ("tensormatrix",),
+    ("vector", "dve"),
+    ("scalar", "activation", "act"),
+    ("gpsimd", "pool"),
+    ("sync", "sp"),
+)
+
+
+def instructions(core: Core) -> SliceTable:
+    """One slice per instruction, on its engine's track."""
+
+    def place(number: int | None, label: str) -> tuple[tuple[str, ...], int]:
+        rank = next((i for i, names in enumerate(_ENGINE_ORDER) if label.casefold() in names), len(_ENGINE_ORDER))
+        return (*core(number), ENGINES, label), rank
+
+    return SliceTable(
+        name="Instruction",
+        shown=("opcode",),
+        title=lambda rows: first_filled(rows, ("opcode",), "(no opcode)"),
+        track=lambda rows: first_filled(rows, ("timeline_track", "engine"), "(no engine)"),
+        track_columns=("timeline_track", "engine"),
+        place=place,
+    )
+
+
+def transfers(core: Core) -> SliceTable:
+    """One slice per DMA transfer, on its queue's track, called after the tensor that it moves."""
+    return SliceTable(
+        name="DmaPacketAggregated",
+        shown=(),
+        title=lambda rows: first_filled(rows, ("variable", "op"), "DMA"),
+        track=lambda rows: first_filled(rows, ("queue_name", "queue_idx"), "(no queue)"),
+        track_columns=("queue_name", "queue_idx"),
+        place=lambda number, label: ((*core(number), QUEUES, label), 0),
+    )
+
+
+def packets(core: Core) -> SliceTable:
+    """One slice per DMA packet, on a track for each queue and DMA engine."""
+
+    def track(rows: pa.Table) -> pa.Array:
+        queue = first_filled(rows, ("queue_name", "queue_idx"), "(no queue)")
+        if "engine_idx" not in rows.column_names:
+            return queue
+        engine = pc.utf8_lpad(rows["engine_idx"].combine_chunks().cast(pa.string()), 2, "0")
+        return pc.coalesce(pc.binary_join_element_wise(queue, engine, " E"), queue)
+
+    return SliceTable(
+        name="DmaPacket",
+        shown=(),
+        title=lambda rows: first_filled(rows, ("variable",), "DMA packet"),
+        track=track,
+        track_columns=("queue_name", "queue_idx", "engine_idx"),
+        place=lambda number, label: ((*core(number), QUEUES, label), 0),
+    )
+
+
+def layers(core: Core, depths: dict[str, int]) -> SliceTable:
+    """One slice per layer, from its first instruction's start to its last one's end, on a track for each depth."""
+
+    def title(rows: pa.Table) -> pa.Array:
+        paths = first_filled(rows, ("node_name",), "(no name)").to_pylist()
+        return pa.array([path.rstrip("/").rpartition("/")[2] or path for path in paths], pa.string())
+
+    def track(rows: pa.Table) -> pa.Array:
+        return pa.array([f"Depth {depths.get(name, 0)}" for name in rows["node_name"].to_pylist()], pa.string())
+
+    return SliceTable(
+        name="FrameworkNode",
+        shown=("children_names", "children_ids", "time_intervals"),
+        title=title,
+        track=track,
+        track_columns=("node_name",),
+        place=lambda number, label: ((*core(number), LAYERS, label), int(label.removeprefix("Depth "))),
+    )
+
+
+def depths(names: Sequence[str | None], parents: Sequence[str | None]) -> dict[str, int]:
+    """How many ancestors each layer has, by name; a loop of parents ends the count."""
+    parent = dict(zip(names, parents, strict=True))
+    out: dict[str, int] = {}
+    for name in parent:
+        seen, at = {name}, parent[name]
+        while at in parent and at not in seen:
+            seen.add(at)
+            at = parent[at]
+        out[name or ""] = len(seen) - 1
+    return out
+
+
+def layers_from_instructions(profile: Profile) -> pa.Table | None:
+    """Rows like FrameworkNode's, with their core, from the instructions' layer paths; None where no instruction has a layer."""
+    spans: dict[tuple[int | None, str], tuple[int, int]] = {}
+    for rows in profile.chunks("Instruction", ["start_ts", "end_ts", "pcore_idx", "layer"]):
+        known = rows.filter(pc.and_(pc.is_valid(rows["start_ts"]), pc.greater_equal(rows["end_ts"], rows["start_ts"])))
+        known = known.filter(pc.fill_null(pc.not_equal(known["layer"], ""), False))
+        grouped = known.group_by(["pcore_idx", "layer"], use_threads=False).aggregate([("start_ts", "min"), ("end_ts", "max")])
+        for row in grouped.to_pylist():
+            parts = [p for p in row["layer"].split("/") if p]
+            for depth in range(1, len(parts) + 1):
+                key = (row["pcore_idx"], "/" + "/".join(parts[:depth]))
+                first, last = spans.get(key, (row["start_ts_min"], row["end_ts_max"]))
+                spans[key] = (min(first, row["start_ts_min"]), max(last, row["end_ts_max"]))
+    if not spans:
+        return None
+    order = sorted(spans, key=lambda k: (spans[k][0], -spans[k][1], k[1]))
+    return pa.table(
+        {
+            "node_name": [path for _, path in order],
+            "parent_name": [path.rpartition("/")[0] for _, path in order],
+            "start_ts": np.array([spans[k][0] for k in order], np.int64),
+            "end_ts": np.array([spans[k][1] for k in order], np.int64),
+            "pcore_idx": pa.array([core for core, _ in order], pa.int64()),
+        }
+    )

@@ -1,0 +1,128 @@
+"""JSON values become Arrow columns by the declared type of the field, never by what a value looks like."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+_INT64 = range(-(2**63), 2**63)
+_TRUTH = {"yes": True, "no": False, "true": True, "false": False}
+
+
+@dataclass(slots=True)
+class Losses:
+    """Values that did not fit their field's type and became null: how many, by "json_table.field", with one example each."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, value: object) -> None:
+        """Count one more."""
+        self.counts[name] = self.counts.get(name, 0) + 1
+        self.examples.setdefault(name, repr(value)[:60])
+
+
+class Unfit(Exception):
+    """A value that is not of its field's type."""
+
+
+def column(name: str, values: Sequence[object], kind: pa.DataType, losses: Losses, sentinel: object = None) -> pa.Array:
+    """The values as an array of type `kind`; null where absent: missing, null, the empty string, or equal to `sentinel`.
+
+    Numbers written as strings, booleans written as yes/no or true/false are read as such where the type asks for them; lists become
+    JSON text in string columns. What does not fit is null and counted in `losses` under `name`.
+    """
+    convert = _CONVERT[_kind(kind)]
+    out: list[Any] = []
+    for value in values:
+        if value is None or value == "" or (sentinel is not None and value == sentinel):
+            out.append(None)
+            continue
+        try:
+            out.append(convert(value))
+        except Unfit:
+            out.append(None)
+            losses.add(name, value)
+    return pa.array(out, kind)
+
+
+def inferred(values: Sequence[object]) -> pa.DataType:
+    """The type that holds all values of a field nobody declared, by their JSON types: text where these differ."""
+    kinds = {type(v) for v in values if v is not None and v != ""}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int} and all(v in _INT64 for v in values if isinstance(v, int)):
+        return pa.int64()
+    # An integer beyond 2^53 beside fractions would lose digits as a float, and an id is such an integer.
+    if kinds and kinds <= {int, float} and all(abs(v) <= 2**53 for v in values if isinstance(v, int)):
+        return pa.float64()
+    return pa.string()
+
+
+def _kind(kind: pa.DataType) -> str:
+    return "list" if pa.types.is_list(kind) else str(kind)
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    elif isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            raise Unfit from None
+    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT64:
+        raise Unfit
+    return value
+
+
+def _integer32(value: object) -> int:
+    number = _integer(value)
+    if not -(2**31) <= number < 2**31:
+        raise Unfit
+    return number
+
+
+def _real(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise Unfit
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise Unfit from None
+    if not math.isfinite(number):
+        raise Unfit
+    return number
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUTH:
+        return _TRUTH[value.lower()]
+    raise Unfit
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise Unfit
+    return value
+
+
+_CONVERT: dict[str, Callable[[object], Any]] = {
+    "int64": _integer,
+    "int32": _integer32,
+    "double": _real,
+    "bool": _boolean,
+    "string": _text,
+    "list": _list,
+}

@@ -1,0 +1,122 @@
+"""Derived tables of the schema that every collector fills in the same way: ActiveTime, OpcodeSummary, ThrottleSummary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from explorer.analysis import intervals
+from explorer.analysis.engines import canonical
+from explorer.analysis.summary_definitions import WAITS
+from explorer.store import schema
+from explorer.store.reader import Profile
+
+
+def active_time(profile: Profile) -> pa.Table | None:
+    """ActiveTime: per engine and core the stretches with at least one instruction in flight, waits left out, in order of start.
+
+    Times in nanoseconds, engines in lower case. None if Instruction was not captured.
+    """
+    rows = profile.table("Instruction", ["engine", "pcore_idx", "opcode", "start_ts", "end_ts"])
+    if rows is None:
+        return None
+    rows = rows.filter(pc.invert(pc.is_in(rows["opcode"], value_set=pa.array(WAITS))))
+    found: list[dict[str, Any]] = []
+    for (engine, core), times in _groups(rows, ("engine", "pcore_idx")):
+        for start, end in zip(*intervals.union(*times), strict=True):
+            found.append(
+                {
+                    "start_ts": int(start),
+                    "end_ts": int(end),
+                    "engine": canonical(engine),
+                    "pcore_idx": core,
+                    "duration_ns": int(end - start),
+                }
+            )
+    found.sort(key=lambda row: (row["start_ts"], row["engine"], row["pcore_idx"] or 0))
+    return _table("ActiveTime", found)
+
+
+def opcode_summary(profile: Profile) -> pa.Table | None:
+    """OpcodeSummary: per engine and opcode the count, durations added up, and time covered; waits are a row like any other.
+
+    Times in nanoseconds; `active_time_percent` is a fraction of `total_time`. None if Instruction was not captured.
+    """
+    from explorer.analysis.summary import summarize
+
+    rows = profile.table("Instruction", ["engine", "opcode", "start_ts", "end_ts", "duration_ns"])
+    if rows is None:
+        return None
+    whole = summarize(profile, ("total_time",)).metrics["total_time"]
+    found = []
+    for (engine, opcode), times in _groups(rows, ("engine", "opcode")):
+        busy = intervals.busy(*times)
+        found.append(
+            {
+                "engine": engine,
+                "opcode": opcode,
+                "instruction_count": len(times[0]),
+                "instruction_time_ns": int((times[1] - times[0]).sum()),
+                "active_time_ns": busy,
+                "active_time_percent": busy / 1e9 / whole if whole else None,
+            }
+        )
+    found.sort(key=lambda row: (-row["active_time_ns"], row["engine"] or "", row["opcode"] or ""))
+    return _table("OpcodeSummary", found)
+
+
+def throttle_summary(profile: Profile) -> pa.Table | None:
+    """ThrottleSummary: per cause, and for `all`, the time throttled and the mean of the allowed share over that time.
+
+    A cause counts with all its rows, as in AWS's summary; `all` with the rows whose limit is below one. None if Throttle was not
+    captured.
+    """
+    from explorer.analysis.summary import summarize
+
+    rows = profile.table("Throttle", ["type", "duration", "k", "n"])
+    core = profile.metadata("neuroncore_idx")
+    if rows is None or core is None:
+        return None
+    whole = summarize(profile, ("total_time",)).metrics["total_time"]
+    limited = rows.filter(pc.less(rows["k"], rows["n"]))
+    causes = [
+        ("all", limited),
+        *((c, rows.filter(pc.equal(rows["type"], c))) for c in sorted(rows["type"].drop_null().unique().to_pylist())),
+    ]
+    found = []
+    for cause, part in causes:
+        total = int(pc.sum(part["duration"]).as_py() or 0)
+        allowed = sum(d * k / n for d, k, n in zip(*(part[c].to_pylist() for c in ("duration", "k", "n")), strict=True) if n)
+        found.append(
+            {
+                "nc_idx": core,
+                "throttle_type": cause,
+                "throttle_active_time_ns": total,
+                "throttle_active_time_percent": total / 1e9 / whole if whole else None,
+                "max_achievable_util_with_throttling_percent": allowed / total if total else None,
+            }
+        )
+    return _table("ThrottleSummary", found)
+
+
+def _groups(rows: pa.Table, keys: tuple[str, str]) -> list[tuple[tuple[Any, Any], tuple[intervals.Int, intervals.Int]]]:
+    """Starts and ends of the rows of each pair of keys."""
+    rows = rows.filter(pc.and_(pc.is_valid(rows["start_ts"]), pc.is_valid(rows["end_ts"])))
+    start, end = (np.asarray(rows[c].to_numpy(), np.int64) for c in ("start_ts", "end_ts"))
+    encoded = [pc.dictionary_encode(rows[k].combine_chunks(), null_encoding="encode") for k in keys]
+    names = [[*(e.dictionary.to_pylist())] for e in encoded]
+    codes = [np.asarray(e.indices.to_numpy(), np.int64) for e in encoded]
+    pair = codes[0] * max(len(names[1]), 1) + codes[1]
+    found = []
+    for code in np.unique(pair):
+        here = pair == code
+        key = (names[0][code // len(names[1])], names[1][code % len(names[1])])
+        found.append((key, (start[here], end[here])))
+    return found
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=pa.schema([(c.name, c.arrow) for c in schema.tables()[name].columns]))

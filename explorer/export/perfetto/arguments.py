@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -64,50 +65,49 @@ class Columns:
 
     def arguments(self, rows: pa.Table, strings: Strings) -> Arguments:
         """The arguments of these rows; a null or a NaN is no argument. Repeated texts are added to `strings`."""
-        count = rows.num_rows
-        heads, kinds, values, valid, texts = [], [], [], [], []
+        columns = [(number, name, _plain(rows[name])) for number, name in enumerate(self.names, 1)]
+        columns = [c for c in columns if c[2].null_count < rows.num_rows]
+        heads: list[bytes] = []
+        kinds = np.empty(len(columns), np.int64)
+        values = np.empty((len(columns), rows.num_rows), np.int64)
+        valid = np.ones((len(columns), rows.num_rows), np.bool_)
+        texts: list[Bytes] = []
         text_size = 0
-        for number, name in enumerate(self.names, 1):
-            column = _plain(rows[name])
-            if column.null_count == count:
-                continue
-            known = column.is_valid().to_numpy(zero_copy_only=False)
+        for row, (number, name, column) in enumerate(columns):
+            kinds[row] = VARINT
+            if column.null_count:
+                valid[row] = column.is_valid().to_numpy(zero_copy_only=False)
             if pa.types.is_string(column.type):
                 if self._repeats(name, column):
                     coded = column.dictionary_encode()
-                    field, kind = "string_value_iid", VARINT
-                    row = coded.indices.fill_null(0).to_numpy().astype(np.int64) + strings.add(coded.dictionary)
+                    field = "string_value_iid"
+                    np.add(_numbers(coded.indices), strings.add(coded.dictionary), out=values[row])
                 else:
-                    field, kind = "string_value", TEXT
+                    field, kinds[row] = "string_value", TEXT
                     offsets, data = text_buffers(column)
                     at = offsets.astype(np.int64)
-                    row = (at[:-1] - at[0] + text_size) << TEXT_SHIFT | np.diff(at)
+                    values[row] = (at[:-1] - at[0] + text_size) << TEXT_SHIFT | np.diff(at)
                     texts.append(data[at[0] : at[-1]])
                     text_size += int(at[-1] - at[0])
             elif pa.types.is_floating(column.type):
-                field, kind = "double_value", FIXED64
+                field, kinds[row] = "double_value", FIXED64
                 numbers = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
-                known = ~np.isnan(numbers)
-                row = numbers.view(np.int64)
+                valid[row] = ~np.isnan(numbers)
+                values[row] = numbers.view(np.int64)
             elif pa.types.is_boolean(column.type):
-                field, kind = "bool_value", VARINT
-                row = column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+                field = "bool_value"
+                values[row] = column.fill_null(False).to_numpy(zero_copy_only=False)
             else:
                 field = "uint_value" if name in UNSIGNED or pa.types.is_uint64(column.type) else "int_value"
-                kind = VARINT
-                row = column.fill_null(0).to_numpy().astype(np.int64)
-            tag = layout.tag(pb.DebugAnnotation, "name_iid") + layout.varint(number) + layout.tag(pb.DebugAnnotation, field)
-            heads.append(tag)
-            kinds.append(kind)
-            values.append(row)
-            valid.append(known)
+                values[row] = _numbers(column).view(np.int64) if pa.types.is_uint64(column.type) else _numbers(column)
+            heads.append(layout.tag(pb.DebugAnnotation, "name_iid") + layout.varint(number) + layout.tag(pb.DebugAnnotation, field))
         width = max(map(len, heads), default=1)
         return Arguments(
             heads=np.array([list(h.ljust(width, b"\0")) for h in heads], np.uint8).reshape(len(heads), width),
             head_size=np.array([len(h) for h in heads], np.int64),
-            kinds=np.array(kinds, np.int64),
-            values=np.array(values, np.int64).reshape(len(heads), count),
-            valid=np.array(valid, np.bool_).reshape(len(heads), count),
+            kinds=kinds,
+            values=values,
+            valid=valid,
             text=np.concatenate(texts) if texts else np.empty(0, np.uint8),
         )
 
@@ -118,6 +118,15 @@ class Columns:
                 return True
             self._inline[name] = pc.count_distinct(some).as_py() * 2 > len(some) > 1
         return not self._inline[name]
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    """Integers without a copy; where they are null, any number."""
+    _, data = column.buffers()
+    if data is None or len(column) == 0:
+        return np.zeros(len(column), np.int64)
+    whole: NDArray[Any] = np.frombuffer(data, column.type.to_pandas_dtype())
+    return whole[column.offset : column.offset + len(column)]
 
 
 def text_buffers(strings: pa.Array) -> tuple[NDArray[np.int32], Bytes]:
@@ -131,7 +140,7 @@ def text_buffers(strings: pa.Array) -> tuple[NDArray[np.int32], Bytes]:
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
     """One array of integers, floats, booleans or 32-bit strings; any other type as text."""
-    whole = column.combine_chunks()
+    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     kind = whole.type
     if pa.types.is_dictionary(kind):
         whole = whole.dictionary_decode()

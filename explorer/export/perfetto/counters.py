@@ -65,9 +65,11 @@ def write(trace: Trace, track: int, time: encoder.Int, value: encoder.Int, doubl
     """Write samples of one counter track."""
     packet, event = layout.head(pb.TrackEvent.TYPE_COUNTER, None)
     head = event + layout.tag(pb.TrackEvent, "double_counter_value" if double else "counter_value")
-    out = trace.buffer(len(time) * encoder.COUNTER_BYTES)
-    size = encoder.write_counters(out, time, value, track, np.frombuffer(packet, np.uint8), np.frombuffer(head, np.uint8), double)
-    trace.write(out[:size])
+    packet_head, event_head = np.frombuffer(packet, np.uint8), np.frombuffer(head, np.uint8)
+    trace.fill(
+        len(time) * encoder.COUNTER_BYTES,
+        lambda out: encoder.write_counters(out, time, value, track, packet_head, event_head, double),
+    )
 
 
 def _inside(rows: pa.Table, window: Window | None) -> pa.ChunkedArray:

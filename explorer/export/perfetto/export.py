@@ -17,7 +17,7 @@ from explorer.export.files import whole_file
 from explorer.export.perfetto import counters, flows, kinds
 from explorer.export.perfetto.encoder import Int
 from explorer.export.perfetto.slices import SliceTable, SliceWriter, Window, chunks, usable
-from explorer.export.perfetto.trace import Trace
+from explorer.export.perfetto.trace import Trace, ahead
 from explorer.export.perfetto.tracks import Tracks
 from explorer.store.errors import ProfileError, UsageError
 from explorer.store.reader import Profile
@@ -64,7 +64,8 @@ def export(
     if not run.tables:
         raise ProfileError(f"{profile.path}: nothing to export: neither Instruction nor DMA rows were captured")
     with whole_file(path, force=force) as file:
-        run.write(Trace(file))
+        with Trace(file) as trace:
+            run.write(trace)
         if not run.slices:
             where = f" from {at.first} to {at.last} ns" if at else ""
             raise ProfileError(f"{profile.path}: nothing to export: no instruction or DMA row has a usable time{where}")
@@ -91,6 +92,8 @@ class _Export:
         self.tracks = Tracks()
         self.flows = flows.NONE
         self._cores: set[int] = set()
+        self._roots: dict[int | None, tuple[str, ...]] = {}
+        self._description = _describe(profile)
         wanted = [kinds.instructions(self._core)]
         wanted += {"aggregated": [kinds.transfers(self._core)], "packets": [kinds.packets(self._core)], "none": []}[dma]
         self.tables = [self._look(kind, profile) for kind in wanted if profile.rows(kind.name)]
@@ -116,28 +119,14 @@ class _Export:
         return _Source(kind, profile, tuple(dict.fromkeys((*profile.columns(kind.name), *needed))), ordered)
 
     def _core(self, number: int | None) -> tuple[str, ...]:
-        """The path of a core's root track; the groups below it exist afterwards as far as they are asked for."""
-        evidence = {"unknown": "unknown evidence"}.get(self.profile.evidence, self.profile.evidence)
-        if number is None and len(self._cores) == 1:
-            number = next(iter(self._cores))
-        cores = "all cores" if self._cores else ""
-        name = " ".join(
-            p for p in ("NeuronCore" if number is None else f"NeuronCore {number}", cores if number is None else "") if p
-        )
-        root = f"{name} ({evidence})"
-        self.tracks.get((root,), rank=-1 if number is None else number, description=self._description())
-        return (root,)
-
-    def _description(self) -> str:
-        machine = self.profile.metadata("instance_type")
-        on = f" for {machine}" if machine else ""
-        says = {
-            "emulated": f"Emulated by a model of the NeuronCore{on}; not measured on hardware.",
-            "measured": f"Measured on hardware{f' ({machine})' if machine else ''}.",
-            "unknown": "The profile does not say whether it was measured or emulated.",
-        }[self.profile.evidence]
-        name = self.profile.metadata("profile_name")
-        return safe(f"{says} Profile: {name}" if name else says, 500)
+        """The path of the root track for rows of that core, which exists afterwards. Rows without a core are the only core's."""
+        if number not in self._roots:
+            only = next(iter(self._cores)) if number is None and len(self._cores) == 1 else number
+            name = f"NeuronCore {only}" if only is not None else "NeuronCores" if self._cores else "NeuronCore"
+            root = f"{name} ({self.profile.evidence})"
+            self.tracks.get((root,), rank=-1 if only is None else only, description=self._description)
+            self._roots[number] = (root,)
+        return self._roots[number]
 
     def _layers(self) -> list[_Source]:
         source = self.profile
@@ -146,7 +135,7 @@ class _Export:
             if made is None:
                 return []
             source = Profile.from_tables({"FrameworkNode": made}, source.path)
-        names = source.table("FrameworkNode", ["node_name", "parent_name"])
+        names = pa.concat_tables(source.chunks("FrameworkNode", ["node_name", "parent_name"]))
         depths = kinds.depths(names["node_name"].to_pylist(), names["parent_name"].to_pylist())
         return [self._look(kinds.layers(self._core, depths), source)]
 
@@ -154,7 +143,7 @@ class _Export:
         writer = SliceWriter(trace, self.tracks, source.kind, source.columns, apart=not source.sorted)
         lanes = None if source.sorted else self._lanes_of_unsorted(source, writer)
         first = 0
-        for rows in chunks(source.profile.chunks(source.kind.name, source.columns)):
+        for rows in chunks(ahead(source.profile.chunks(source.kind.name, source.columns))):
             keep, reasons = usable(rows, self.window)
             self.dropped.update({f"{source.kind.name}: {reason}": count for reason, count in reasons.items()})
             kept, number = _filter(rows, keep), np.flatnonzero(keep) + first
@@ -217,3 +206,13 @@ class _Export:
 
 def _filter(rows: pa.Table, keep: NDArray[np.bool_]) -> pa.Table:
     return rows if keep.all() else rows.filter(pa.array(keep))
+
+
+def _describe(profile: Profile) -> str:
+    machine, name = profile.metadata("instance_type"), profile.metadata("profile_name")
+    says = {
+        "emulated": f"Emulated by a model of the NeuronCore{f' of {machine}' if machine else ''}; not measured on hardware.",
+        "measured": f"Measured on hardware{f' ({machine})' if machine else ''}.",
+        "unknown": "The profile does not say whether it was emulated or measured.",
+    }[profile.evidence]
+    return safe(f"{says} Profile: {name}" if name else says, 500)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+#: The package's message classes.
+pb: Any = perfetto_trace_pb2
 
 #: All packets are one sequence: interned strings are known to all of them.
 SEQUENCE = 1

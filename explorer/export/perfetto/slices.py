@@ -20,7 +20,7 @@ from explorer.export.perfetto.tracks import LanedTracks, Tracks
 from explorer.text import safe
 
 #: Rows that are encoded at a time.
-CHUNK = 16_384
+CHUNK = 32_768
 _NAME_LIMIT = 200
 
 
@@ -81,7 +81,8 @@ class SliceWriter:
                 core.dictionary[int(code) // labels].as_py(), label.dictionary[int(code) % labels].as_py()
             )
             number[code] = self._lanes.number(path, rank)
-        return number[both]
+        found: Int = number[both]
+        return found
 
     def lanes(self, rows: pa.Table, track: Int) -> Int:
         """The lane of each row; rows are sorted by start."""
@@ -103,34 +104,38 @@ class SliceWriter:
         identity = self._lanes.identities(track, lane)
         self._trace.write(self._tracks.take_new())
         self._trace.begin_state(self._columns.names, (self._table.name,), names.serialized() + strings.serialized())
-        out = self._trace.buffer(_bound(rows.num_rows, arguments, len(ends.flow)))
-        size = encoder.write_slices(
-            out,
-            rows["start_ts"].to_numpy(),
-            rows["end_ts"].to_numpy(),
-            title.indices.to_numpy().astype(np.int64) + first,
-            identity,
-            self._packet_head,
-            self._begin_head,
-            self._end_head,
-            arguments.heads,
-            arguments.head_size,
-            arguments.kinds,
-            arguments.values,
-            arguments.valid,
-            arguments.text,
-            ends.ptr,
-            ends.flow,
-            ends.tag,
+        start, end = rows["start_ts"].to_numpy(), rows["end_ts"].to_numpy()
+        title_iid = title.indices.to_numpy().astype(np.int64) + first
+        self._trace.fill(
+            _bound(rows.num_rows, arguments, len(ends.flow)),
+            lambda out: encoder.write_slices(
+                out,
+                start,
+                end,
+                title_iid,
+                identity,
+                self._packet_head,
+                self._begin_head,
+                self._end_head,
+                arguments.heads,
+                arguments.head_size,
+                arguments.kinds,
+                arguments.values,
+                arguments.valid,
+                arguments.text,
+                ends.ptr,
+                ends.flow,
+                ends.tag,
+            ),
         )
-        self._trace.write(out[:size])
 
 
 def _bound(rows: int, arguments: Arguments, flows: int) -> int:
     # A repeated text is counted once for each row it is used in only where it stands inline.
     texts = arguments.kinds == encoder.TEXT
     inline = int(((arguments.values[texts] & encoder.TEXT_MASK) * arguments.valid[texts]).sum())
-    return rows * encoder.SLICE_BYTES + int(arguments.valid.sum()) * encoder.ARGUMENT_BYTES + inline + flows * encoder.FLOW_BYTES
+    present = int(np.count_nonzero(arguments.valid))
+    return rows * encoder.SLICE_BYTES + present * encoder.ARGUMENT_BYTES + inline + flows * encoder.FLOW_BYTES
 
 
 def usable(rows: pa.Table, window: Window | None) -> tuple[NDArray[np.bool_], dict[str, int]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from explorer.export.perfetto import layout
 from explorer.export.perfetto.encoder import FIXED64, INTERNED_BYTES, TEXT, TEXT_SHIFT, VARINT, Bytes, Int, write_strings
 from explorer.export.perfetto.layout import pb
+from explorer.store.arrays import valid as known
 
 #: Identifiers are unsigned 64-bit numbers to the hardware's tools; the store holds the same bits signed.
 UNSIGNED = frozenset({"id", "packet_aggregation_id"})
@@ -71,35 +72,35 @@ class Columns:
         kinds = np.empty(len(columns), np.int64)
         values = np.empty((len(columns), rows.num_rows), np.int64)
         valid = np.ones((len(columns), rows.num_rows), np.bool_)
-        texts: list[Bytes] = []
-        text_size = 0
+        inline: list[Bytes] = []
+        inline_size = 0
         for row, (number, name, column) in enumerate(columns):
             kinds[row] = VARINT
             if column.null_count:
-                valid[row] = column.is_valid().to_numpy(zero_copy_only=False)
+                valid[row] = known(column)
             if pa.types.is_string(column.type):
                 if self._repeats(name, column):
                     coded = column.dictionary_encode()
                     field = "string_value_iid"
-                    np.add(_numbers(coded.indices), strings.add(coded.dictionary), out=values[row])
+                    np.add(numbers(coded.indices), strings.add(coded.dictionary), out=values[row])
                 else:
                     field, kinds[row] = "string_value", TEXT
                     offsets, data = text_buffers(column)
                     at = offsets.astype(np.int64)
-                    values[row] = (at[:-1] - at[0] + text_size) << TEXT_SHIFT | np.diff(at)
-                    texts.append(data[at[0] : at[-1]])
-                    text_size += int(at[-1] - at[0])
+                    values[row] = (at[:-1] - at[0] + inline_size) << TEXT_SHIFT | np.diff(at)
+                    inline.append(data[at[0] : at[-1]])
+                    inline_size += int(at[-1] - at[0])
             elif pa.types.is_floating(column.type):
                 field, kinds[row] = "double_value", FIXED64
-                numbers = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
-                valid[row] = ~np.isnan(numbers)
-                values[row] = numbers.view(np.int64)
+                found = numbers(column.cast(pa.float64()))
+                valid[row] &= ~np.isnan(found)
+                values[row] = found.view(np.int64)
             elif pa.types.is_boolean(column.type):
                 field = "bool_value"
-                values[row] = column.fill_null(False).to_numpy(zero_copy_only=False)
+                values[row] = numbers(column.cast(pa.uint8()))
             else:
                 field = "uint_value" if name in UNSIGNED or pa.types.is_uint64(column.type) else "int_value"
-                values[row] = _numbers(column).view(np.int64) if pa.types.is_uint64(column.type) else _numbers(column)
+                values[row] = numbers(column).astype(np.int64)
             heads.append(layout.tag(pb.DebugAnnotation, "name_iid") + layout.varint(number) + layout.tag(pb.DebugAnnotation, field))
         width = max(map(len, heads), default=1)
         return Arguments(
@@ -108,7 +109,7 @@ class Columns:
             kinds=kinds,
             values=values,
             valid=valid,
-            text=np.concatenate(texts) if texts else np.empty(0, np.uint8),
+            text=np.concatenate(inline) if inline else np.empty(0, np.uint8),
         )
 
     def _repeats(self, name: str, column: pa.Array) -> bool:
@@ -120,11 +121,11 @@ class Columns:
         return not self._inline[name]
 
 
-def _numbers(column: pa.Array) -> NDArray[Any]:
+def numbers(column: pa.Array) -> NDArray[Any]:
     """Integers without a copy; where they are null, any number."""
     _, data = column.buffers()
     if data is None or len(column) == 0:
-        return np.zeros(len(column), np.int64)
+        return np.zeros(len(column), column.type.to_pandas_dtype())
     whole: NDArray[Any] = np.frombuffer(data, column.type.to_pandas_dtype())
     return whole[column.offset : column.offset + len(column)]
 
@@ -152,6 +153,13 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_large_string(kind):
         return whole.cast(pa.string())
     return pa.array([None if v is None else _text(v) for v in whole.to_pylist()], pa.string())
+
+
+def texts(strings: Sequence[str]) -> pa.Array:
+    """A text column; pyarrow's own conversion would import pandas."""
+    encoded = [s.encode("utf-8", "replace") for s in strings]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])
 
 
 def _text(value: object) -> str:

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from explorer.export.perfetto import encoder, layout
+from explorer.export.perfetto.arguments import numbers
 from explorer.export.perfetto.layout import pb
 from explorer.export.perfetto.slices import Window
 from explorer.export.perfetto.trace import Trace
 from explorer.store import schema
+from explorer.store.arrays import integers
 from explorer.store.scales import scale
 
 
@@ -56,8 +58,9 @@ def samples(rows: pa.Table, counter: Counter, window: Window | None) -> dict[int
     for core in pc.unique(kept["pcore_idx"]).to_pylist():
         same = pc.is_null(kept["pcore_idx"]) if core is None else pc.fill_null(pc.equal(kept["pcore_idx"], core), False)
         mine = kept.filter(same)
-        values = mine[counter.column].to_numpy()
-        out[core] = (mine["timestamp"].to_numpy(), values.view(np.int64) if double else values.astype(np.int64), double)
+        values = mine[counter.column]
+        bits = numbers(values.combine_chunks()).view(np.int64) if double else integers(values, 0)
+        out[core] = (integers(mine["timestamp"], 0), bits, double)
     return out
 
 

@@ -11,14 +11,14 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from explorer.export.files import whole_file
 from explorer.export.perfetto import counters, flows, kinds
 from explorer.export.perfetto.encoder import Int
-from explorer.export.perfetto.slices import SliceTable, SliceWriter, Window, chunks, usable
+from explorer.export.perfetto.slices import SliceTable, SliceWriter, Window, chunks, select, usable
 from explorer.export.perfetto.trace import Trace, ahead
 from explorer.export.perfetto.tracks import Tracks
+from explorer.store.arrays import integers, valid
 from explorer.store.errors import ProfileError, UsageError
 from explorer.store.reader import Profile
 from explorer.text import safe
@@ -111,7 +111,7 @@ class _Export:
         ordered, last = True, None
         for rows in profile.chunks(kind.name, ["start_ts", "pcore_idx"]):
             self._cores.update(c for c in pc.unique(rows["pcore_idx"]).to_pylist() if c is not None)
-            start = rows["start_ts"].drop_null().to_numpy()
+            start = integers(rows["start_ts"].drop_null(), 0)
             if len(start):
                 ordered = ordered and bool((start[1:] >= start[:-1]).all()) and (last is None or start[0] >= last)
                 last = start[-1]
@@ -146,7 +146,7 @@ class _Export:
         for rows in chunks(ahead(source.profile.chunks(source.kind.name, source.columns))):
             keep, reasons = usable(rows, self.window)
             self.dropped.update({f"{source.kind.name}: {reason}": count for reason, count in reasons.items()})
-            kept, number = _filter(rows, keep), np.flatnonzero(keep) + first
+            kept, number = select(rows, keep), np.flatnonzero(keep) + first
             first += rows.num_rows
             if kept.num_rows == 0:
                 continue
@@ -169,10 +169,10 @@ class _Export:
         keeps, parts = [], []
         for rows in chunks(source.profile.chunks(source.kind.name, needed)):
             keep, _ = usable(rows, self.window)
-            kept = _filter(rows, keep)
+            kept = select(rows, keep)
             keeps.append(keep)
             if kept.num_rows:
-                parts.append(np.stack([kept["start_ts"].to_numpy(), kept["end_ts"].to_numpy(), writer.track(kept)]))
+                parts.append(np.stack([integers(kept["start_ts"], 0), integers(kept["end_ts"], 0), writer.track(kept)]))
         start, end, track = np.concatenate([np.empty((3, 0), np.int64), *parts], axis=1)
         return writer.lanes_of(np.concatenate(keeps), start, end, track)
 
@@ -181,12 +181,11 @@ class _Export:
         first = 0
         for rows in source.profile.chunks(source.kind.name, ["id", "start_ts", "end_ts"]):
             keep, _ = usable(rows, self.window)
-            kept = _filter(rows, keep)
+            kept = select(rows, keep)
             row.append(np.flatnonzero(keep) + first)
-            ids = kept["id"].combine_chunks()
-            identity.append(ids.fill_null(0).to_numpy())
-            known.append(ids.is_valid().to_numpy(zero_copy_only=False))
-            start.append(kept["start_ts"].to_numpy())
+            identity.append(integers(kept["id"], 0))
+            known.append(valid(kept["id"]))
+            start.append(integers(kept["start_ts"], 0))
             first += rows.num_rows
         return flows.Slices(np.concatenate(row), np.concatenate(identity), np.concatenate(start), np.concatenate(known))
 
@@ -202,10 +201,6 @@ class _Export:
                     trace.write(self.tracks.take_new())
                     counters.write(trace, track, time, value, double)
                     self.counters += len(time)
-
-
-def _filter(rows: pa.Table, keep: NDArray[np.bool_]) -> pa.Table:
-    return rows if keep.all() else rows.filter(pa.array(keep))
 
 
 def _describe(profile: Profile) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from explorer.export.perfetto import layout
 from explorer.export.perfetto.encoder import Bytes, Int
 from explorer.export.perfetto.layout import pb
+from explorer.store.arrays import integers, rows_equal, valid
 from explorer.store.reader import Profile
 
 _BEGINS, _ENDS = (np.frombuffer(layout.tag(pb.TrackEvent, f), np.uint8) for f in ("flow_ids", "terminating_flow_ids"))
@@ -89,13 +90,11 @@ def connect(profile: Profile, slices: Mapping[str, Slices]) -> Flows:
 
 def _find(edges: pa.Table, side: str, names: Sequence[str], slices: Mapping[str, Slices]) -> tuple[Int, Int, Int]:
     """For one side of each edge: number of its table among `names` (-1: no slice), row and start."""
-    identity = edges[f"{side}_id"].combine_chunks()
-    known = identity.is_valid().to_numpy(zero_copy_only=False)
-    wanted = identity.fill_null(0).to_numpy()
-    spelled = pc.utf8_lower(edges[f"{side}_table"].combine_chunks())
+    known, wanted = valid(edges[f"{side}_id"]), integers(edges[f"{side}_id"], 0)
+    spelled = pc.utf8_lower(edges[f"{side}_table"].combine_chunks()).dictionary_encode()
     table, row, start = np.full(len(wanted), -1, np.int64), np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
     for number, name in enumerate(names):
-        here = pc.fill_null(pc.equal(spelled, name.lower()), False).to_numpy(zero_copy_only=False) & known
+        here = np.isin(integers(spelled.indices, -1), rows_equal(spelled.dictionary, name.lower())) & known
         mine = slices[name]
         keys, first = np.unique(mine.id[mine.known], return_index=True)
         if len(keys) == 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from explorer.analysis.engines import ENGINES as ENGINE_NAMES
+from explorer.analysis.engines import canonical
+from explorer.export.perfetto.arguments import texts
 from explorer.export.perfetto.slices import SliceTable, first_filled
 from explorer.store.reader import Profile
 
@@ -15,23 +17,16 @@ from explorer.store.reader import Profile
 Core = Callable[[int | None], tuple[str, ...]]
 
 LAYERS, ENGINES, QUEUES, COUNTERS = GROUPS = ("Layers", "Engines", "DMA queues", "Counters")
-#: Order of the engine tracks, newer and older names alike; others come after these.
-_ENGINE_ORDER = (
-    ("tensor", "pe"),
-    ("tensormatrix",),
-    ("vector", "dve"),
-    ("scalar", "activation", "act"),
-    ("gpsimd", "pool"),
-    ("sync", "sp"),
-)
 
 
 def instructions(core: Core) -> SliceTable:
     """One slice per instruction, on its engine's track."""
 
     def place(number: int | None, label: str) -> tuple[tuple[str, ...], int]:
-        rank = next((i for i, names in enumerate(_ENGINE_ORDER) if label.casefold() in names), len(_ENGINE_ORDER))
-        return (*core(number), ENGINES, label), rank
+        engine = canonical(label)
+        rank = ENGINE_NAMES.index(engine) if engine in ENGINE_NAMES else len(ENGINE_NAMES)
+        # The Tensor engine has two tracks; the matrix one comes second.
+        return (*core(number), ENGINES, label), 2 * rank + ("matrix" in label.lower())
 
     return SliceTable(
         name="Instruction",
@@ -80,10 +75,10 @@ def layers(core: Core, depths: dict[str, int]) -> SliceTable:
 
     def title(rows: pa.Table) -> pa.Array:
         paths = first_filled(rows, ("node_name",), "(no name)").to_pylist()
-        return pa.array([path.rstrip("/").rpartition("/")[2] or path for path in paths], pa.string())
+        return texts([path.rstrip("/").rpartition("/")[2] or path for path in paths])
 
     def track(rows: pa.Table) -> pa.Array:
-        return pa.array([f"Depth {depths.get(name, 0)}" for name in rows["node_name"].to_pylist()], pa.string())
+        return texts([f"Depth {depths.get(name, 0)}" for name in rows["node_name"].to_pylist()])
 
     return SliceTable(
         name="FrameworkNode",
@@ -128,8 +123,8 @@ def layers_from_instructions(profile: Profile) -> pa.Table | None:
         {
             "node_name": [path for _, path in order],
             "parent_name": [path.rpartition("/")[0] for _, path in order],
-            "start_ts": np.array([spans[k][0] for k in order], np.int64),
-            "end_ts": np.array([spans[k][1] for k in order], np.int64),
+            "start_ts": pa.array([spans[k][0] for k in order], pa.int64()),
+            "end_ts": pa.array([spans[k][1] for k in order], pa.int64()),
             "pcore_idx": pa.array([core for core, _ in order], pa.int64()),
         }
     )

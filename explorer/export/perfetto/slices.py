@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from explorer.export.perfetto import encoder, layout
-from explorer.export.perfetto.arguments import Arguments, Columns, Strings
+from explorer.export.perfetto.arguments import Arguments, Columns, Strings, texts
 from explorer.export.perfetto.encoder import Int
 from explorer.export.perfetto.flows import Ends
 from explorer.export.perfetto.layout import pb
 from explorer.export.perfetto.trace import Trace
 from explorer.export.perfetto.tracks import LanedTracks, Tracks
+from explorer.store.arrays import integers, valid
 from explorer.text import safe
 
 #: Rows that are encoded at a time.
@@ -48,12 +49,12 @@ class SliceTable:
 
 def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa.Array:
     """For each row the first of these columns that is neither null nor empty, else `otherwise`."""
-    texts = []
+    filled = []
     for name in columns:
         if name in rows.column_names and not pa.types.is_null(rows[name].type):
             text = rows[name].combine_chunks().cast(pa.string())
-            texts.append(pc.if_else(pc.equal(text, ""), None, text))
-    return pc.coalesce(*texts, pa.scalar(otherwise)) if texts else pa.array([otherwise] * rows.num_rows, pa.string())
+            filled.append(pc.if_else(pc.equal(text, ""), None, text))
+    return pc.coalesce(*filled, pa.scalar(otherwise)) if filled else texts([otherwise] * rows.num_rows)
 
 
 class SliceWriter:
@@ -73,7 +74,7 @@ class SliceWriter:
         cores = rows["pcore_idx"].combine_chunks() if "pcore_idx" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
         core = cores.dictionary_encode(null_encoding="encode")
         labels = len(label.dictionary)
-        both = core.indices.to_numpy().astype(np.int64) * labels + label.indices.to_numpy()
+        both = integers(core.indices, 0) * labels + integers(label.indices, 0)
         present = np.flatnonzero(np.bincount(both, minlength=labels * len(core.dictionary)))
         number = np.zeros(labels * len(core.dictionary), np.int64)
         for code in present:
@@ -86,7 +87,7 @@ class SliceWriter:
 
     def lanes(self, rows: pa.Table, track: Int) -> Int:
         """The lane of each row; rows are sorted by start."""
-        return self._lanes.lanes(rows["start_ts"].to_numpy(), rows["end_ts"].to_numpy(), track)
+        return self._lanes.lanes(integers(rows["start_ts"], 0), integers(rows["end_ts"], 0), track)
 
     def lanes_of(self, keep: NDArray[np.bool_], start: Int, end: Int, track: Int) -> Int:
         """The lane of every row of a table that is not sorted, 0 where `keep` is False; the other arrays hold the kept rows."""
@@ -100,12 +101,12 @@ class SliceWriter:
         strings, names = Strings("debug_annotation_string_values"), Strings("event_names")
         arguments = self._columns.arguments(rows, strings)
         title = self._table.title(rows).dictionary_encode()
-        first = names.add(pa.array([safe(t.as_py(), _NAME_LIMIT) for t in title.dictionary], pa.string()))
+        first = names.add(texts([safe(t, _NAME_LIMIT) for t in title.dictionary.to_pylist()]))
         identity = self._lanes.identities(track, lane)
         self._trace.write(self._tracks.take_new())
         self._trace.begin_state(self._columns.names, (self._table.name,), names.serialized() + strings.serialized())
-        start, end = rows["start_ts"].to_numpy(), rows["end_ts"].to_numpy()
-        title_iid = title.indices.to_numpy().astype(np.int64) + first
+        start, end = integers(rows["start_ts"], 0), integers(rows["end_ts"], 0)
+        title_iid = integers(title.indices, 0) + first
         self._trace.fill(
             _bound(rows.num_rows, arguments, len(ends.flow)),
             lambda out: encoder.write_slices(
@@ -132,17 +133,16 @@ class SliceWriter:
 
 def _bound(rows: int, arguments: Arguments, flows: int) -> int:
     # A repeated text is counted once for each row it is used in only where it stands inline.
-    texts = arguments.kinds == encoder.TEXT
-    inline = int(((arguments.values[texts] & encoder.TEXT_MASK) * arguments.valid[texts]).sum())
+    inline = arguments.kinds == encoder.TEXT
+    lengths = int(((arguments.values[inline] & encoder.TEXT_MASK) * arguments.valid[inline]).sum())
     present = int(np.count_nonzero(arguments.valid))
-    return rows * encoder.SLICE_BYTES + present * encoder.ARGUMENT_BYTES + inline + flows * encoder.FLOW_BYTES
+    return rows * encoder.SLICE_BYTES + present * encoder.ARGUMENT_BYTES + lengths + flows * encoder.FLOW_BYTES
 
 
 def usable(rows: pa.Table, window: Window | None) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Which rows can be slices, and how many cannot, by reason. Rows outside the window are neither."""
-    start, end = rows["start_ts"].combine_chunks(), rows["end_ts"].combine_chunks()
-    known = pc.and_(start.is_valid(), end.is_valid()).to_numpy(zero_copy_only=False)
-    s, e = start.fill_null(0).to_numpy(), end.fill_null(0).to_numpy()
+    known = valid(rows["start_ts"]) & valid(rows["end_ts"])
+    s, e = integers(rows["start_ts"], 0), integers(rows["end_ts"], 0)
     inside = (
         np.ones(rows.num_rows, np.bool_) if window is None else ((s < window.last) & (np.maximum(e, s + 1) > window.first)) | ~known
     )
@@ -156,3 +156,11 @@ def chunks(rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
     for group in rows:
         for at in range(0, group.num_rows, CHUNK):
             yield group.slice(at, CHUNK)
+
+
+def select(rows: pa.Table, keep: NDArray[np.bool_]) -> pa.Table:
+    """The rows where `keep` is True."""
+    if keep.all():
+        return rows
+    bits = pa.py_buffer(np.packbits(keep, bitorder="little"))
+    return rows.filter(pa.Array.from_buffers(pa.bool_(), len(keep), [None, bits]))

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Final
 
 #: How a class is costed; `costs.py` has the formula of each.
-RULES: Final = ("load_stationary", "matmul", "stream", "dma", "control")
+RULES: Final = ("load_stationary", "matmul", "stream", "read_accumulator", "table_load", "dma", "control")
 #: When a class runs faster for 16-bit floats.
 FAST: Final = ("", "copy", "tensor_tensor", "scalar_tensor_tensor", "reduce", "memset")
 
@@ -22,13 +22,9 @@ class CostClass:
     engines: tuple[str, ...]
     #: Cycles for each of the N elements per partition.
     per_element: float
-    #: Cycles on top, and the least cycles in place of the engine's minimum (0: the engine's).
-    extra: float
     #: Twice as long when two inputs of full size come from the same memory.
     two_inputs: bool
     fast: str
-    #: Whether the engine's function table has to hold the function.
-    table: bool
     kind: str
     source: tuple[str, ...]
     note: str
@@ -44,10 +40,8 @@ def load_classes() -> dict[str, CostClass]:
             rule=row["rule"],
             engines=tuple(row["engines"]),
             per_element=float(row.get("per_element", 1.0)),
-            extra=float(row.get("extra", 0.0)),
             two_inputs=row.get("two_inputs", False),
             fast=row.get("fast", ""),
-            table=row.get("table", False),
             kind=row["kind"],
             source=tuple(row["source"]),
             note=row.get("note", ""),

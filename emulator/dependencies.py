@@ -1,0 +1,172 @@
+"""Which instruction has to wait for which: flow, anti and output dependencies from the bytes that operands touch.
+
+Accesses of a tensor are looked through from the newest back and only as far as a write that covers the access: whatever is
+older is ordered by that write already. Edges are exact up to that; patterns whose overlap takes too long to decide count as
+overlapping and are reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from emulator.memory import Layout
+from emulator.program import ENGINES, Access, Dependencies, Dependency, Program, Space
+from emulator.regions import covers, normalise, overlap
+
+_READ, _WRITE, _ACCUMULATE, _INDIRECT = int(Access.READ), int(Access.WRITE), int(Access.ACCUMULATE), int(Access.INDIRECT)
+_FLOW, _ANTI = int(Dependency.FLOW_DEPENDENCE), int(Dependency.ANTI_DEPENDENCE)
+_OUTPUT = int(Dependency.OUTPUT_DEPENDENCE)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _find(  # type: ignore[no-untyped-def]
+    ptr,
+    tensor,
+    access,
+    part_lo,
+    part_hi,
+    kept,
+    address,
+    previous_ptr,
+    previous,
+    engine,
+    is_dma,
+    lo,
+    hi,
+    width,
+    count,
+    sizes,
+    strides,
+) -> Any:
+    """(edge count per row, producers, kinds, waits, undecided overlaps): edges by consumer, producers rising."""
+    rows = len(ptr) - 1
+    tensors = len(address)
+    # Newest-first lists of accesses by tensor: [0] writes, [1] reads; an access is named by its operand.
+    head = np.full((2, tensors), -1, dtype=np.int64)
+    below = np.full((2, len(tensor)), -1, dtype=np.int64)
+    row_of = np.zeros(len(tensor), dtype=np.int64)
+    seen = np.full((3, rows), -1, dtype=np.int64)
+    degree = np.zeros(rows, dtype=np.int64)
+    producers = np.empty(4 * rows + 16, dtype=np.int64)
+    kinds = np.empty(4 * rows + 16, dtype=np.int64)
+    waits = np.empty(4 * rows + 16, dtype=np.bool_)
+    total = 0
+    undecided = 0
+    for row in range(rows):
+        begin = total
+        for use in range(ptr[row], ptr[row + 1]):
+            row_of[use] = row
+        for use in range(ptr[row], ptr[row + 1]):
+            own = tensor[use]
+            if not kept[own]:
+                continue
+            writing = (access[use] & _WRITE) != 0
+            accumulating = (access[use] & _ACCUMULATE) != 0
+            # The tensor itself, then those whose bytes it took over.
+            settled = False
+            for where in range(-1, previous_ptr[own + 1] - previous_ptr[own] if writing else 0):
+                if settled:
+                    break
+                other = own if where < 0 else previous[previous_ptr[own] + where]
+                shift = np.int64(0) if where < 0 else address[own] - address[other]
+                oldest = np.int64(-1)
+                for reads in range(2 if writing else 1):
+                    before = np.int64(-1)
+                    old = head[reads, other]
+                    while old >= 0 and (reads == 0 or row_of[old] > oldest):
+                        following = below[reads, old]
+                        if row_of[old] == row or part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]:
+                            before, old = old, following
+                            continue
+                        common = overlap(old, use, shift, lo, hi, width, count, sizes, strides)
+                        if common == 0:
+                            before, old = old, following
+                            continue
+                        undecided += common == 2
+                        producer = row_of[old]
+                        if reads == 1:
+                            kind = _ANTI
+                        elif where < 0 and ((access[use] & _READ) != 0 or accumulating):
+                            kind = _FLOW
+                        else:
+                            kind = _OUTPUT
+                        if seen[kind, producer] != row:
+                            seen[kind, producer] = row
+                            if total == len(producers):
+                                producers = np.concatenate((producers, np.empty_like(producers)))
+                                kinds = np.concatenate((kinds, np.empty_like(kinds)))
+                                waits = np.concatenate((waits, np.empty_like(waits)))
+                            # An engine reads and writes in order; only what it reads has to be complete.
+                            in_order = engine[producer] == engine[row] and not is_dma[producer] and not is_dma[row]
+                            producers[total], kinds[total] = producer, kind
+                            waits[total] = not (in_order and (kind != _FLOW or accumulating))
+                            total += 1
+                        inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
+                        direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
+                        if direct and covers(old, use, shift, lo, hi, width, count, sizes, strides):
+                            oldest = producer
+                            settled |= where < 0
+                            break
+                        # An access that this write covers needs no second look.
+                        outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
+                        direct = where < 0 and writing and not accumulating and (access[use] & _INDIRECT) == 0
+                        if direct and outside and covers(use, old, shift, lo, hi, width, count, sizes, strides):
+                            if before >= 0:
+                                below[reads, before] = following
+                            else:
+                                head[reads, other] = following
+                            old = following
+                            continue
+                        before, old = old, following
+        for use in range(ptr[row], ptr[row + 1]):
+            if kept[tensor[use]] and hi[use] > lo[use]:
+                if (access[use] & _WRITE) != 0:
+                    below[0, use], head[0, tensor[use]] = head[0, tensor[use]], use
+                if (access[use] & _READ) != 0:
+                    below[1, use], head[1, tensor[use]] = head[1, tensor[use]], use
+        degree[row] = total - begin
+        # Insertion sort by producer: rows have few edges.
+        for i in range(begin + 1, total):
+            p, k, w = producers[i], kinds[i], waits[i]
+            j = i - 1
+            while j >= begin and (producers[j] > p or (producers[j] == p and kinds[j] > k)):
+                producers[j + 1], kinds[j + 1], waits[j + 1] = producers[j], kinds[j], waits[j]
+                j -= 1
+            producers[j + 1], kinds[j + 1], waits[j + 1] = p, k, w
+    return degree, producers[:total], kinds[:total], waits[:total], undecided
+
+
+def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_]) -> tuple[Dependencies, tuple[str, ...]]:
+    """All edges of a program, buffer reuse included, and warnings. `is_dma` marks rows whose work a DMA queue does."""
+    operands = program.operands
+    pattern = normalise(operands.offset, operands.itemsize.astype(np.int64), operands.size, operands.stride)
+    on_chip = np.array([tensor.space != Space.HBM for tensor in program.tensors], dtype=np.bool_)
+    written = np.zeros(len(program.tensors), dtype=np.bool_)
+    written[operands.tensor[(operands.access & Access.WRITE) != 0]] = True
+    part_lo = operands.partition_start.astype(np.int64)
+    # In HBM there are no partitions: one for all.
+    part_hi = part_lo + np.maximum(operands.partitions.astype(np.int64), 1)
+    degree, producers, kinds, waits, undecided = _find(
+        operands.ptr,
+        operands.tensor.astype(np.int64),
+        operands.access.astype(np.int64),
+        part_lo,
+        part_hi,
+        written | on_chip,
+        layout.address,
+        layout.previous_ptr,
+        layout.previous,
+        program.core.astype(np.int64) * len(ENGINES) + program.engine,
+        is_dma,
+        *pattern,
+    )
+    ptr = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
+    found = Dependencies(ptr, producers.astype(np.int32), kinds.astype(np.int8), waits)
+    warnings: tuple[str, ...] = ()
+    if undecided:
+        warnings = (f"{undecided:,} pairs of access patterns were too intricate to compare and count as overlapping",)
+    return found, warnings

@@ -1,0 +1,176 @@
+"""What each DMA instruction asks of the queues and the DMA engines, before anything is timed.
+
+A transfer uses one queue on all engines. Each engine serves the partitions that AWS's mapping gives it, so a transfer of few
+partitions keeps few engines busy; transfers within HBM spread evenly. Its work is bytes at the engine's rate plus a cost for each
+descriptor, a descriptor being the longest run that is contiguous on both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.costs import Costs
+from emulator.program import ENGINES, Access, InstructionFlag, Int, Program, Queue, Space
+from emulator.regions import normalise
+from emulator.targets import Target
+
+#: A transfer is cut into at most this many packets per engine; beyond it packets grow.
+MAX_PACKETS: Final = 64
+_KIND: Final = {"input": "IO", "output": "IO", "data": "SpillReload", "software_dynamic": "Dynamic", "hardware_dynamic": "Dynamic"}
+_LABEL: Final = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The transfers of a program in program order; times in nanoseconds."""
+
+    instruction: Int
+    queue: Int
+    read_bytes: Int
+    write_bytes: Int
+    descriptors: Int
+    descriptor_bytes: Int
+    #: Partitions that decide which engines work; transfers within HBM use all of them evenly.
+    partition_start: Int
+    partitions: Int
+    #: Time that all the work takes if one engine did it, and the packets that each engine makes of its part.
+    work: NDArray[np.float64]
+    packets: Int
+    #: From the instruction's start until the queue has its descriptors, beyond the trigger itself.
+    generation: NDArray[np.float64]
+    queues: tuple[Queue, ...]
+
+
+def _detail(program: Program, key: str) -> list[str]:
+    return [*(dict(pairs).get(key, "") for pairs in program.details), ""]
+
+
+def _queue_types(program: Program, rows: Int, source: Int, destination: Int) -> list[str]:
+    indirect = (
+        np.bitwise_or.reduceat(program.operands.access, program.operands.ptr[rows]) if len(rows) else np.zeros(0, dtype=np.uint8)
+    )
+    modes = _detail(program, "dge_mode")
+    types = []
+    for i, row in enumerate(rows):
+        mode = modes[program.detail[row]]
+        from_role, to_role = program.tensors[source[i]].role, program.tensors[destination[i]].role
+        if mode.endswith("swdge") or indirect[i] & Access.INDIRECT or program.flags[row] & InstructionFlag.DYNAMIC:
+            types.append("software_dynamic")
+        elif mode.endswith("hwdge"):
+            types.append("hardware_dynamic")
+        elif to_role == "output":
+            types.append("output")
+        else:
+            types.append("input" if from_role in ("input", "constant") else "data")
+    return types
+
+
+def _queues(program: Program, rows: Int, types: list[str], hbm_tensor: Int, limit: int) -> tuple[Int, tuple[Queue, ...]]:
+    """The queue of each transfer: one for each tensor in HBM, in order of first use, until half the queues are taken."""
+    queues: list[Queue] = []
+    members: dict[tuple[int, int, str], list[int]] = {}
+    chosen: dict[tuple[int, int, str, int], int] = {}
+    numbers: dict[tuple[int, str], int] = {}
+    extra: dict[int, int] = {}
+    result = np.empty(len(rows), dtype=np.int64)
+    for i, row in enumerate(rows):
+        core, engine = int(program.core[row]), int(program.engine[row])
+        group = (core, engine, types[i])
+        key = (*group, int(hbm_tensor[i]))
+        queue = chosen.get(key)
+        if queue is None:
+            mates = members.setdefault(group, [])
+            if mates and extra.get(core, 0) >= limit // 2:
+                queue = mates[len(chosen) % len(mates)]
+            else:
+                if mates:
+                    extra[core] = extra.get(core, 0) + 1
+                stem = f"q{_LABEL[engine]}{_KIND[types[i]]}"
+                number = numbers[core, stem] = numbers.get((core, stem), -1) + 1
+                queue = len(queues)
+                queues.append(Queue(f"{stem}{number}", types[i], ENGINES[engine], core, sum(q.core == core for q in queues)))
+                mates.append(queue)
+            chosen[key] = queue
+        result[i] = queue
+    return result, tuple(queues)
+
+
+def plan(program: Program, costs: Costs, target: Target) -> Plan:
+    """The transfers of all DMA instructions: queue, descriptors and work."""
+    operands = program.operands
+    rows = np.flatnonzero(costs.is_dma)
+    dma = target.dma
+    writes = (operands.access & Access.WRITE) != 0
+    owner = np.repeat(np.arange(len(program)), np.diff(operands.ptr))
+    elements = np.prod(operands.size, axis=1) * np.maximum(operands.partitions, 1)
+    nbytes = elements * operands.itemsize
+    count = len(program)
+    read = np.bincount(owner[~writes], nbytes[~writes], minlength=count).astype(np.int64)[rows]
+    written = np.bincount(owner[writes], nbytes[writes], minlength=count).astype(np.int64)[rows]
+    width = normalise(operands.offset, operands.itemsize.astype(np.int64), operands.size, operands.stride)[2]
+    run = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(run, owner, np.maximum(width // operands.itemsize, 1))
+    moved = np.zeros(count, dtype=np.int64)
+    np.maximum.at(moved, owner, elements)
+    size = np.zeros(count, dtype=np.int64)
+    np.maximum.at(size, owner, operands.itemsize)
+    destination, source = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    side = np.full(count, -1)
+    space = np.array([int(tensor.space) for tensor in program.tensors] or [0])[operands.tensor]
+    # The last assignment wins: the operand named first is the one meant, and partitions are the destination's where it has some.
+    back = np.arange(len(owner))[::-1]
+    source[owner[back[~writes[back]]]] = operands.tensor[back[~writes[back]]]
+    destination[owner[back[writes[back]]]] = operands.tensor[back[writes[back]]]
+    for chosen in (~writes, writes):
+        index = back[chosen[back] & (space[back] != Space.HBM)]
+        side[owner[index]] = index
+    run, moved, size, source, destination, side = (column[rows] for column in (run, moved, size, source, destination, side))
+    tensor_space = np.array([int(tensor.space) for tensor in program.tensors] or [0])
+    from_hbm, to_hbm = tensor_space[source] == Space.HBM, tensor_space[destination] == Space.HBM
+    rate = np.where(from_hbm, dma.read_rate, dma.write_rate)
+    descriptors = -(-moved // run)
+    codes = [program.cost_classes[code] for code in program.cost_class[rows]]
+    transposing = np.array([name == "dma_transpose" for name in codes], dtype=np.bool_)
+    if dma.transpose_share is not None and dma.transpose_share_sbuf is not None:
+        rate = np.where(transposing, rate * np.where(from_hbm, dma.transpose_share, dma.transpose_share_sbuf), rate)
+        descriptors = np.where(transposing, -(-np.maximum(read, written) // dma.packet_bytes), descriptors)
+    rate = np.where(np.array([name == "dma_compute" for name in codes], dtype=np.bool_), rate * dma.compute_share, rate)
+    types = _queue_types(program, rows, source, destination)
+    queue, queues = _queues(program, rows, types, np.where(to_hbm, destination, source), dma.queues_per_engine)
+    has_side = side >= 0
+    first = np.where(has_side, operands.partition_start[side], 0).astype(np.int64)
+    partitions = np.where(has_side, operands.partitions[side], target.sbuf.partitions).astype(np.int64)
+    per_engine = target.sbuf.partitions // dma.engines
+    most = np.minimum(partitions, per_engine)
+    load = np.maximum(read, written)
+    largest = -(-load * most // np.maximum(partitions, 1))
+    generation = np.zeros(len(rows))
+    hardware = np.array([kind == "hardware_dynamic" for kind in types], dtype=np.bool_)
+    generation[hardware] = dma.hardware_generation or 0.0
+    return Plan(
+        instruction=rows,
+        queue=queue,
+        read_bytes=read,
+        write_bytes=written,
+        descriptors=descriptors,
+        descriptor_bytes=run * size,
+        partition_start=first,
+        partitions=partitions,
+        work=load / rate + descriptors * dma.descriptor_cost,
+        packets=np.clip(-(-largest // dma.packet_bytes), 1, MAX_PACKETS).astype(np.int64),
+        generation=generation,
+        queues=queues,
+    )
+
+
+def with_generation(plan: Plan, costs: Costs, program: Program, target: Target) -> Costs:
+    """`costs` with the time that an engine spends on building descriptors itself (software DGE)."""
+    kinds = np.array([queue.type == "software_dynamic" for queue in plan.queues] or [False])
+    rows = plan.instruction[kinds[plan.queue]] if len(plan.instruction) else plan.instruction
+    cycles = np.zeros(len(program))
+    cycles[rows] = target.dma.software_generation * np.array(target.clocks)[program.engine[rows]]
+    return replace(costs, issue=costs.issue + cycles, latency=costs.latency + cycles)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from explorer.export.perfetto import encoder, layout
 from explorer.export.perfetto.arguments import numbers
 from explorer.export.perfetto.layout import pb
-from explorer.export.perfetto.slices import Window
 from explorer.export.perfetto.trace import Trace
+from explorer.export.window import Window
 from explorer.store import schema
-from explorer.store.arrays import integers
+from explorer.store.arrays import integers, valid
 from explorer.store.scales import scale
 
 
@@ -49,18 +48,22 @@ COUNTERS: tuple[Counter, ...] = (
 
 
 def samples(rows: pa.Table, counter: Counter, window: Window | None) -> dict[int | None, tuple[encoder.Int, encoder.Int, bool]]:
-    """By core: times, values, and whether the values are the bits of doubles."""
-    kept = rows.filter(pc.and_(pc.is_valid(rows["timestamp"]), pc.and_(pc.is_valid(rows[counter.column]), _inside(rows, window))))
-    double = pa.types.is_floating(kept[counter.column].type)
+    """By core: times, values, and whether the values are the bits of doubles. Rows without time or finite value are left out."""
+    column = rows[counter.column].combine_chunks()
+    double = pa.types.is_floating(column.type)
+    time, value = integers(rows["timestamp"], -1), numbers(column)
+    keep = valid(column) & (time >= 0)
+    if window is not None:
+        keep &= window.holds(time)
     if double:
-        kept = kept.filter(pc.is_finite(kept[counter.column]))
+        keep &= np.isfinite(value)
+    core = rows["pcore_idx"].combine_chunks().dictionary_encode(null_encoding="encode")
+    which = integers(core.indices, 0)
     out: dict[int | None, tuple[encoder.Int, encoder.Int, bool]] = {}
-    for core in pc.unique(kept["pcore_idx"]).to_pylist():
-        same = pc.is_null(kept["pcore_idx"]) if core is None else pc.fill_null(pc.equal(kept["pcore_idx"], core), False)
-        mine = kept.filter(same)
-        values = mine[counter.column]
-        bits = numbers(values.combine_chunks()).view(np.int64) if double else integers(values, 0)
-        out[core] = (integers(mine["timestamp"], 0), bits, double)
+    for code, number in enumerate(core.dictionary.to_pylist()):
+        mine = keep & (which == code)
+        if mine.any():
+            out[number] = (time[mine], value[mine].view(np.int64) if double else value[mine].astype(np.int64), double)
     return out
 
 
@@ -73,10 +76,3 @@ def write(trace: Trace, track: int, time: encoder.Int, value: encoder.Int, doubl
         len(time) * encoder.COUNTER_BYTES,
         lambda out: encoder.write_counters(out, time, value, track, packet_head, event_head, double),
     )
-
-
-def _inside(rows: pa.Table, window: Window | None) -> pa.ChunkedArray:
-    time = rows["timestamp"]
-    if window is None:
-        return pc.greater_equal(time, 0)
-    return pc.and_(pc.greater_equal(time, max(window.first, 0)), pc.less(time, window.last))

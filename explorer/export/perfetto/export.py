@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from explorer.export.files import whole_file
 from explorer.export.perfetto import counters, flows, kinds
 from explorer.export.perfetto.encoder import Int
-from explorer.export.perfetto.slices import SliceTable, SliceWriter, Window, chunks, select, usable
+from explorer.export.perfetto.slices import SliceTable, SliceWriter, chunks, select, usable
 from explorer.export.perfetto.trace import Trace, ahead
 from explorer.export.perfetto.tracks import Tracks
+from explorer.export.window import Window
 from explorer.store.arrays import integers, valid
 from explorer.store.errors import ProfileError, UsageError
 from explorer.store.reader import Profile

@@ -58,7 +58,7 @@ def packets(core: Core) -> SliceTable:
         if "engine_idx" not in rows.column_names:
             return queue
         engine = pc.utf8_lpad(rows["engine_idx"].combine_chunks().cast(pa.string()), 2, "0")
-        return pc.coalesce(pc.binary_join_element_wise(queue, engine, " E"), queue)
+        return pc.coalesce(pc.binary_join_element_wise(queue, engine, texts([" E"])[0]), queue)
 
     return SliceTable(
         name="DmaPacket",

@@ -17,20 +17,15 @@ from explorer.export.perfetto.flows import Ends
 from explorer.export.perfetto.layout import pb
 from explorer.export.perfetto.trace import Trace
 from explorer.export.perfetto.tracks import LanedTracks, Tracks
+from explorer.export.window import Window
 from explorer.store.arrays import integers, valid
 from explorer.text import safe
 
 #: Rows that are encoded at a time.
 CHUNK = 32_768
 _NAME_LIMIT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The part of the time that is exported: what touches `[first, last)` nanoseconds, whole."""
-
-    first: int
-    last: int
+# Scalars made from Python values would import pandas.
+_EMPTY, _NULL = texts([""])[0], pa.nulls(1, pa.string())[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +48,8 @@ def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa
     for name in columns:
         if name in rows.column_names and not pa.types.is_null(rows[name].type):
             text = rows[name].combine_chunks().cast(pa.string())
-            filled.append(pc.if_else(pc.equal(text, ""), None, text))
-    return pc.coalesce(*filled, pa.scalar(otherwise)) if filled else texts([otherwise] * rows.num_rows)
+            filled.append(pc.if_else(pc.equal(text, _EMPTY), _NULL, text))
+    return pc.coalesce(*filled, texts([otherwise])[0]) if filled else texts([otherwise] * rows.num_rows)
 
 
 class SliceWriter:
@@ -143,9 +138,7 @@ def usable(rows: pa.Table, window: Window | None) -> tuple[NDArray[np.bool_], di
     """Which rows can be slices, and how many cannot, by reason. Rows outside the window are neither."""
     known = valid(rows["start_ts"]) & valid(rows["end_ts"])
     s, e = integers(rows["start_ts"], 0), integers(rows["end_ts"], 0)
-    inside = (
-        np.ones(rows.num_rows, np.bool_) if window is None else ((s < window.last) & (np.maximum(e, s + 1) > window.first)) | ~known
-    )
+    inside = ~known | (True if window is None else window.touches(s, e))
     backwards, negative = known & (e < s), known & (e >= s) & (s < 0)
     reasons = {"no start or end": ~known, "ends before it starts": backwards & inside, "starts before time 0": negative & inside}
     return inside & known & ~backwards & ~negative, {r: int(m.sum()) for r, m in reasons.items() if m.any()}

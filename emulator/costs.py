@@ -26,6 +26,9 @@ UNIT_PLAIN: Final = 0
 UNIT_LOAD: Final = 1
 UNIT_MATMUL: Final = 2
 
+#: Functions taken to be in every table (which functions share one is not published; each other one has its own).
+COMMON_FUNCTIONS: Final = ("copy", "identity", "square", "relu", "abs", "sign")
+
 _TENSOR, _VECTOR, _SCALAR, _GPSIMD, _SYNC = range(len(ENGINES))
 
 
@@ -121,6 +124,21 @@ def _speed(cost: CostClass, program: Program, shape: _Shape, target: Target) -> 
     return speed
 
 
+def _table_loads(program: Program, target: Target) -> Mask:
+    """The activations whose function is not in the table that the Scalar engine of their core holds: they load one first."""
+    common = frozenset(COMMON_FUNCTIONS)
+    names = [dict(detail).get("function", "") for detail in program.details] + [""]
+    of_class = np.array([target.cost_classes[name].function_table for name in program.cost_classes])[program.cost_class]
+    loads = np.zeros(len(program), dtype=np.bool_)
+    held: dict[int, str] = {}
+    for row in np.flatnonzero(of_class):
+        name, core = names[program.detail[row]], int(program.core[row])
+        if core not in held or (name not in common and name != held[core]):
+            loads[row] = True
+            held[core] = name
+    return loads
+
+
 def _stream(cost: CostClass, program: Program, shape: _Shape, target: Target) -> tuple[Float, Float]:
     elements = program.n * cost.per_element
     if cost.two_inputs:
@@ -132,17 +150,18 @@ def _stream(cost: CostClass, program: Program, shape: _Shape, target: Target) ->
     fixed = np.array([0.0, target.vector.latency, target.scalar.latency, target.gpsimd.latency, 0.0])[program.engine]
     dynamic = np.where((program.flags & InstructionFlag.DYNAMIC) != 0, target.core.dynamic_issue, 0.0)
     issue = np.maximum(np.maximum(elements + start, least), dynamic)
-    # A read of the accumulators is an instruction of its own on Scalar; on Vector AWS's formula counts it in.
-    further = np.where(
-        ((program.flags & InstructionFlag.READ_ACCUMULATOR) != 0) & (program.engine == _VECTOR), target.vector.issue_min, 0.0
-    )
+    read = np.array([0.0, target.vector.issue_min, target.scalar.accumulator_read, 0.0, 0.0])[program.engine]
+    further = np.where((program.flags & InstructionFlag.READ_ACCUMULATOR) != 0, read, 0.0)
+    if cost.function_table:
+        further += _table_loads(program, target) * target.scalar.table_load * target.scalar.clock
     return issue + overhead + further, np.maximum(elements + start, dynamic) + fixed + further
 
 
 def _tensor(cost: CostClass, program: Program, shape: _Shape, target: Target) -> tuple[Float, Float]:
     engine = target.tensor
     # A whole fp32 matmul is two instructions, each of half the passes.
-    passes = np.where(shape.fp32_input & ((program.flags & InstructionFlag.TRANSPOSE) == 0), engine.fp32_passes / 2, 1.0)
+    turning = (program.flags & InstructionFlag.TRANSPOSE) != 0
+    passes = np.where(shape.fp32_input, np.where(turning, engine.transpose_passes, engine.fp32_passes) / 2, 1.0)
     if cost.rule == "load_stationary":
         streaming = passes * program.n / engine.load_columns_per_cycle
         settled = engine.load_latency - engine.columns / engine.load_columns_per_cycle
@@ -170,12 +189,6 @@ def price(program: Program, target: Target) -> Costs:
                 unit[mask] = UNIT_LOAD if cost.rule == "load_stationary" else UNIT_MATMUL
             case "stream":
                 own = _stream(cost, program, shape, target)
-            case "read_accumulator":
-                cycles = np.full(n, target.scalar.accumulator_read)
-                own = cycles + target.scalar.overhead, cycles + target.scalar.latency
-            case "table_load":
-                cycles = target.scalar.table_load * clock
-                own = cycles, cycles
             case "dma":
                 is_dma |= mask
                 cycles = target.dma.trigger * clock

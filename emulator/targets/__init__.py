@@ -50,6 +50,7 @@ class TensorEngine:
     peak_mxfp8: float | None
     issue_min: float
     fp32_passes: int
+    transpose_passes: int
     load_columns_per_cycle: float
     matmul_latency: float
     matmul_overhead: float

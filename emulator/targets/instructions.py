@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Final
 
 #: How a class is costed; `costs.py` has the formula of each.
-RULES: Final = ("load_stationary", "matmul", "stream", "read_accumulator", "table_load", "dma", "control")
+RULES: Final = ("load_stationary", "matmul", "stream", "dma", "control")
 #: When a class runs faster for 16-bit floats.
 FAST: Final = ("", "copy", "tensor_tensor", "scalar_tensor_tensor", "reduce", "memset")
 
@@ -25,6 +25,8 @@ class CostClass:
     #: Twice as long when two inputs of full size come from the same memory.
     two_inputs: bool
     fast: str
+    #: Whether the engine has to hold the table of the instruction's function.
+    function_table: bool
     kind: str
     source: tuple[str, ...]
     note: str
@@ -42,6 +44,7 @@ def load_classes() -> dict[str, CostClass]:
             per_element=float(row.get("per_element", 1.0)),
             two_inputs=row.get("two_inputs", False),
             fast=row.get("fast", ""),
+            function_table=row.get("function_table", False),
             kind=row["kind"],
             source=tuple(row["source"]),
             note=row.get("note", ""),

@@ -26,6 +26,7 @@ class Profile:
         self.path = path
         self._memory = dict(memory)
         self._footers = {file: _footer(file) for parts in files.values() for file in parts}
+        self._recent: tuple[tuple[Path, int] | None, pa.Table | None] = (None, None)
         self._files = {n: tuple(parts) for n, parts in files.items() if any(self._footers[f].num_rows for f in parts)}
 
     @classmethod
@@ -81,7 +82,7 @@ class Profile:
                 yield _shape(name, raw if have else pa.table({"": pa.nulls(rows)}), wanted, file)
 
     def row(self, name: str, position: int) -> dict[str, Any]:
-        """One row of a table by column, all columns it has; only the row group that holds it is read.
+        """One row of a table by column, all columns it has; only the row group that holds it is read, and kept for the next call.
 
         Raises IndexError where the table has no such row, ProfileError where its file cannot be read.
         """
@@ -92,7 +93,9 @@ class Profile:
             for group in range(self._footers[file].num_row_groups):
                 rows = self._footers[file].row_group(group).num_rows
                 if 0 <= before < rows:
-                    raw = self._read_group(file, group, None)
+                    if self._recent[0] != (file, group):
+                        self._recent = ((file, group), self._read_group(file, group, None))
+                    raw = self._recent[1]
                     return dict(_shape(name, raw.slice(before, 1), self.columns(name), file).to_pylist()[0])
                 before -= rows
         raise IndexError(f"{name} has no row {position}")

@@ -24,6 +24,8 @@ _USUAL = {
 
 WAIT = Color.parse("#6a6f78")
 SELECTED = Color.parse("#ffffff")
+#: Hue of what has no name, such as a transfer in colours by layer.
+NAMELESS = 7
 DIM = 0.35
 
 

@@ -186,4 +186,5 @@ def _range_max(rank: Int, table: list[Index], first: Int, last: Int) -> Index:
             one, two = table[depth][low[here]], table[depth][high[here] - (1 << int(depth))]
             middle = np.where(rank[two] > rank[one], two, one)
             best[here] = np.where(rank[middle] > rank[best[here]], middle, best[here])
-    return best.astype(np.int32)
+    found: Index = best.astype(np.int32)
+    return found

@@ -48,17 +48,16 @@ def load(paths: Sequence[Path]) -> Imported:
 def load_json(path: Path) -> Imported:
     """The tables of one JSON export. Raises ProfileError if it is not one."""
     losses = Losses()
-    made = tables.convert(read.document(path), losses)
-    notes = tuple(
-        f"{where}: {count} of its values, such as {losses.examples[where]}, did not fit its type and became null"
-        for where, count in losses.counts.items()
-    )
+    source, mended = read.document(path)
+    made = tables.convert(source, losses)
+    notes = (*mended, *losses.notes())
     if notes:
         warnings = pa.table({"message": pa.array(notes), "category": pa.array(["trnscope import"] * len(notes))})
-        made["Warning"] = pa.concat_tables([made["Warning"], warnings]) if "Warning" in made else warnings
+        known = [made["Warning"]] if "Warning" in made else []
+        made["Warning"] = pa.concat_tables([*known, warnings], promote_options="permissive")
     profile = Profile.from_tables(made)
     for name, table in (("OpcodeSummary", opcode_summary(profile)), ("ThrottleSummary", throttle_summary(profile))):
-        if table is not None:
+        if table is not None and name not in made:
             made[name] = table
     made = {name: table for name, table in made.items() if table.num_rows}
     return Imported(made, _descriptions(made), notes)

@@ -26,6 +26,13 @@ class Losses:
         self.counts[name] = self.counts.get(name, 0) + 1
         self.examples.setdefault(name, repr(value)[:60])
 
+    def notes(self) -> tuple[str, ...]:
+        """One sentence for each field that lost values."""
+        return tuple(
+            f"{name}: {count} of its values, such as {self.examples[name]}, did not fit its type and became null"
+            for name, count in self.counts.items()
+        )
+
 
 class Unfit(Exception):
     """A value that is not of its field's type."""

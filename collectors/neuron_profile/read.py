@@ -21,8 +21,8 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def document(path: Path) -> Document:
-    """The tables of a neuron-profile or neuron-explorer JSON file: rows by table name.
+def document(path: Path) -> tuple[Document, tuple[str, ...]]:
+    """The tables of a neuron-profile or neuron-explorer JSON file, rows by table name, and what had to be mended to read it.
 
     Raises ProfileError, one line, if the file is missing, empty, binary, cut, or JSON of another kind. The whole file is held in
     memory, at about eight times its size.
@@ -38,7 +38,12 @@ def document(path: Path) -> Document:
         what = "a binary file"
     if what:
         raise ProfileError(f"{path}: {what}, not neuron-profile JSON")
-    text = raw.decode("utf-8-sig", "replace")
+    notes: tuple[str, ...] = ()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = raw.decode("utf-8-sig", "replace")
+        notes = (f"{path}: bytes that are no UTF-8, the first at {error.start:,}, became the replacement character",)
     del raw
     try:
         parsed = json.loads(text, strict=False)
@@ -49,7 +54,7 @@ def document(path: Path) -> Document:
     other = _other_kind(parsed)
     if other:
         raise ProfileError(f"{path}: {other}, not a device profile of neuron-profile or neuron-explorer; {_EXPORT}")
-    return _tables(path, parsed)
+    return _tables(path, parsed), notes
 
 
 def _broken(path: Path, text: str, error: json.JSONDecodeError) -> str:

@@ -27,8 +27,11 @@ def target_column(table: str, field: str) -> str:
 
 
 def own_table(json_table: str) -> str:
-    """The name of the `Ts...` table for a JSON table that the mapping does not know; letters and digits only."""
-    return schema.TABLE_PREFIX + "".join(w.capitalize() for w in re.findall(r"[A-Za-z0-9]+", json_table))
+    """The table for a JSON table that the mapping does not know: the published one of that name (`cc_op`: CcOp), else `Ts...`."""
+    words = re.findall(r"[A-Za-z0-9]+", json_table)
+    plain = "".join(words).lower()
+    published = next((name for name in schema.tables() if name.lower() == plain), None)
+    return published or schema.TABLE_PREFIX + "".join(w[0].upper() + w[1:] for w in words)
 
 
 def destinations(json_table: str) -> tuple[str, ...]:
@@ -52,7 +55,7 @@ def convert(source: Document, losses: Losses) -> dict[str, pa.Table]:
     tables.update(_head(source, losses))
     for name in ("Instruction", "DmaPacket", "DmaPacketAggregated"):
         if name in tables:
-            tables[name] = _with_end(tables[name])
+            tables[name] = _with_end(name, tables[name], losses)
     if "Instruction" in tables:
         tables["Instruction"] = _with_flops(_with_framework_id(tables["Instruction"]))
         tables["Flow"] = _flows(source["instruction"], tables, losses)
@@ -107,10 +110,17 @@ def _in_enum(values: Sequence[Any], allowed: Sequence[str], name: str, columns: 
     return ["unknown" if s is not None else v for v, s in zip(values, strange, strict=True)]
 
 
-def _with_end(table: pa.Table) -> pa.Table:
+def _with_end(name: str, table: pa.Table, losses: Losses) -> pa.Table:
+    """With `end_ts`. A negative duration is a run that never ended: its start stays, its duration and end are null."""
     if "end_ts" in table.column_names or not {"start_ts", "duration_ns"} <= set(table.column_names):
         return table
-    return table.append_column("end_ts", pc.add(table["start_ts"], table["duration_ns"]))
+    duration = table["duration_ns"]
+    ended = pc.fill_null(pc.greater_equal(duration, 0), True)
+    for value in duration.filter(pc.invert(ended)).to_pylist():
+        losses.add(f"{name}.duration_ns", value)
+    duration = pc.if_else(ended, duration, None)
+    table = table.set_column(table.column_names.index("duration_ns"), "duration_ns", duration)
+    return table.append_column("end_ts", pc.add(table["start_ts"], duration))
 
 
 def _with_framework_id(table: pa.Table) -> pa.Table:

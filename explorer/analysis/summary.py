@@ -23,6 +23,8 @@ Origin = Literal["computed", "reported by the source", "not captured"]
 #: Column of ours in Summary: who made the row. A row of our own making is no source to compare with.
 MADE_BY = "ts_made_by"
 OURS = "trnscope"
+#: Whole figures are cut as the source cuts them, but what double arithmetic loses must not cost a unit.
+_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Evaluation:
         formula = self.formula(name)
         if formula is not None:
             inner = formulas.sql(formula, lambda n: f"({self.sql(n)})" if _nested(definition(n)) else str(self.sql(n)))
-            return f"CAST(floor({inner}) AS BIGINT)" if _whole(name) and "/" in inner else inner
+            return f"CAST(floor({inner} + {_ROUNDED:g}) AS BIGINT)" if _whole(name) else inner
         how = self.how(name)
         return how.sql(self.profile) if isinstance(how, (Rows, Cell)) else None
 
@@ -150,7 +152,13 @@ class Evaluation:
             found = how.evaluate(self.profile) if isinstance(how, (Rows, Cell)) else None
         if found is None:
             return None
-        return Value(math.floor(found.value) if _whole(name) else float(found.value) if _real(name) else found.value, found.error)
+        return Value(_typed(name, found.value), found.error)
+
+
+def _typed(name: str, value: Number) -> Number:
+    if _whole(name):
+        return value if isinstance(value, int) else math.floor(value + _ROUNDED)
+    return float(value) if _real(name) else value
 
 
 def _nested(of: Definition) -> bool:

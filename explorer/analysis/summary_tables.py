@@ -24,6 +24,10 @@ def active_time(profile: Profile) -> pa.Table | None:
     if rows is None:
         return None
     rows = rows.filter(pc.invert(pc.is_in(rows["opcode"], value_set=pa.array(WAITS))))
+    # Two spellings of an engine are one engine.
+    names = pc.dictionary_encode(rows["engine"].combine_chunks())
+    canonical_names = pa.array([canonical(n) for n in names.dictionary.to_pylist()], pa.string())
+    rows = rows.set_column(0, "engine", canonical_names.take(names.indices))
     found: list[dict[str, Any]] = []
     for (engine, core), times in _groups(rows, ("engine", "pcore_idx")):
         for start, end in zip(*intervals.union(*times), strict=True):
@@ -31,7 +35,7 @@ def active_time(profile: Profile) -> pa.Table | None:
                 {
                     "start_ts": int(start),
                     "end_ts": int(end),
-                    "engine": canonical(engine),
+                    "engine": engine,
                     "pcore_idx": core,
                     "duration_ns": int(end - start),
                 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,23 +13,23 @@ from explorer.export.perfetto.arguments import texts
 from explorer.export.perfetto.slices import SliceTable, first_filled
 from explorer.store.reader import Profile
 
-#: The track that a core's rows hang from; None is a row that does not name its core.
-Core = Callable[[int | None], tuple[str, ...]]
-
+#: Between queue and engine in a packet's track.
+_BETWEEN = texts(["\x1f"])[0]
 LAYERS, ENGINES, QUEUES, COUNTERS = GROUPS = ("Layers", "Engines", "DMA queues", "Counters")
 
 
-def instructions(core: Core) -> SliceTable:
+def instructions() -> SliceTable:
     """One slice per instruction, on its engine's track."""
 
-    def place(number: int | None, label: str) -> tuple[tuple[str, ...], int]:
+    def place(label: str) -> tuple[str, int]:
         engine = canonical(label)
         rank = ENGINE_NAMES.index(engine) if engine in ENGINE_NAMES else len(ENGINE_NAMES)
         # The Tensor engine has two tracks; the matrix one comes second.
-        return (*core(number), ENGINES, label), 2 * rank + ("matrix" in label.lower())
+        return label, 2 * rank + ("matrix" in label.lower())
 
     return SliceTable(
         name="Instruction",
+        group=ENGINES,
         shown=("opcode",),
         title=lambda rows: first_filled(rows, ("opcode",), "(no opcode)"),
         track=lambda rows: first_filled(rows, ("timeline_track", "engine"), "(no engine)"),
@@ -38,39 +38,44 @@ def instructions(core: Core) -> SliceTable:
     )
 
 
-def transfers(core: Core) -> SliceTable:
+def transfers() -> SliceTable:
     """One slice per DMA transfer, on its queue's track, called after the tensor that it moves."""
     return SliceTable(
         name="DmaPacketAggregated",
+        group=QUEUES,
         shown=(),
         title=lambda rows: first_filled(rows, ("variable", "op"), "DMA"),
         track=lambda rows: first_filled(rows, ("queue_name", "queue_idx"), "(no queue)"),
         track_columns=("queue_name", "queue_idx"),
-        place=lambda number, label: ((*core(number), QUEUES, label), 0),
+        place=lambda label: (label, 0),
     )
 
 
-def packets(core: Core) -> SliceTable:
+def packets() -> SliceTable:
     """One slice per DMA packet, on a track for each queue and DMA engine."""
 
     def track(rows: pa.Table) -> pa.Array:
-        queue = first_filled(rows, ("queue_name", "queue_idx"), "(no queue)")
-        if "engine_idx" not in rows.column_names:
-            return queue
-        engine = pc.utf8_lpad(rows["engine_idx"].combine_chunks().cast(pa.string()), 2, "0")
-        return pc.coalesce(pc.binary_join_element_wise(queue, engine, texts([" E"])[0]), queue)
+        engine = first_filled(rows, ("engine_idx",), "")
+        return pc.binary_join_element_wise(first_filled(rows, ("queue_name", "queue_idx"), "(no queue)"), engine, _BETWEEN)
+
+    def place(label: str) -> tuple[str, int]:
+        queue, _, engine = label.rpartition(_BETWEEN.as_py())
+        # Queues of imported profiles are named after their engine already.
+        shown = queue if not engine or queue.endswith(f"-E{engine}") else f"{queue} E{engine.rjust(2, '0')}"
+        return shown, 0
 
     return SliceTable(
         name="DmaPacket",
+        group=QUEUES,
         shown=(),
         title=lambda rows: first_filled(rows, ("variable",), "DMA packet"),
         track=track,
         track_columns=("queue_name", "queue_idx", "engine_idx"),
-        place=lambda number, label: ((*core(number), QUEUES, label), 0),
+        place=place,
     )
 
 
-def layers(core: Core, depths: dict[str, int]) -> SliceTable:
+def layers(depths: dict[str, int]) -> SliceTable:
     """One slice per layer, from its first instruction's start to its last one's end, on a track for each depth."""
 
     def title(rows: pa.Table) -> pa.Array:
@@ -82,11 +87,12 @@ def layers(core: Core, depths: dict[str, int]) -> SliceTable:
 
     return SliceTable(
         name="FrameworkNode",
+        group=LAYERS,
         shown=("children_names", "children_ids", "time_intervals"),
         title=title,
         track=track,
         track_columns=("node_name",),
-        place=lambda number, label: ((*core(number), LAYERS, label), int(label.removeprefix("Depth "))),
+        place=lambda label: (label, int(label.removeprefix("Depth "))),
     )
 
 

@@ -93,10 +93,8 @@ def main(arguments: Sequence[str]) -> int:
     trace, *queries = arguments
     with Engine() as engine:
         engine.load(Path(trace))
-        print(
-            "slices, tracks, from, to:",
-            *engine.query("select count(*), count(distinct track_id), min(ts), max(ts + dur) from slice"),
-        )
+        whole = engine.query("select count(*), count(distinct track_id), min(ts), max(ts + dur) from slice")
+        print("slices, tracks, from, to:", *whole)
         losses, overlaps = engine.losses(), engine.overlaps()
         print("losses:", losses, "overlaps:", overlaps)
         for sql in queries:

@@ -95,8 +95,8 @@ class _Export:
         self._cores: set[int] = set()
         self._roots: dict[int | None, tuple[str, ...]] = {}
         self._description = _describe(profile)
-        wanted = [kinds.instructions(self._core)]
-        wanted += {"aggregated": [kinds.transfers(self._core)], "packets": [kinds.packets(self._core)], "none": []}[dma]
+        wanted = [kinds.instructions()]
+        wanted += {"aggregated": [kinds.transfers()], "packets": [kinds.packets()], "none": []}[dma]
         self.tables = [self._look(kind, profile) for kind in wanted if profile.rows(kind.name)]
         if show_flows:
             self.flows = flows.connect(profile, {s.kind.name: self._identities(s) for s in self.tables})
@@ -129,6 +129,12 @@ class _Export:
             self._roots[number] = (root,)
         return self._roots[number]
 
+    def _group(self, core: int | None, name: str) -> tuple[str, ...]:
+        """The path of the track of that name below a core's, which exists afterwards."""
+        path = (*self._core(core), name)
+        self.tracks.get(path, rank=kinds.GROUPS.index(name), by_name=name == kinds.QUEUES)
+        return path
+
     def _layers(self) -> list[_Source]:
         source = self.profile
         if source.rows("FrameworkNode") == 0:
@@ -138,10 +144,10 @@ class _Export:
             source = Profile.from_tables({"FrameworkNode": made}, source.path)
         names = pa.concat_tables(source.chunks("FrameworkNode", ["node_name", "parent_name"]))
         depths = kinds.depths(names["node_name"].to_pylist(), names["parent_name"].to_pylist())
-        return [self._look(kinds.layers(self._core, depths), source)]
+        return [self._look(kinds.layers(depths), source)]
 
     def _slices(self, trace: Trace, source: _Source) -> None:
-        writer = SliceWriter(trace, self.tracks, source.kind, source.columns, apart=not source.sorted)
+        writer = SliceWriter(trace, self.tracks, source.kind, source.columns, self._group, apart=not source.sorted)
         lanes = None if source.sorted else self._lanes_of_unsorted(source, writer)
         first = 0
         for rows in chunks(ahead(source.profile.chunks(source.kind.name, source.columns))):
@@ -151,18 +157,10 @@ class _Export:
             first += rows.num_rows
             if kept.num_rows == 0:
                 continue
-            self._groups(kept, source.kind)
             track = writer.track(kept)
             lane = writer.lanes(kept, track) if lanes is None else lanes[number]
             writer.write(kept, track, lane, self.flows.ends(source.kind.name, number))
             self.slices[source.kind.name] += kept.num_rows
-
-    def _groups(self, rows: pa.Table, kind: SliceTable) -> None:
-        """The tracks that the rows' tracks hang from."""
-        cores = pc.unique(rows["pcore_idx"]).to_pylist() if "pcore_idx" in rows.column_names else [None]
-        for core in cores:
-            *above, group, _ = kind.place(core, "Depth 0")[0]
-            self.tracks.get((*above, group), rank=kinds.GROUPS.index(group), by_name=group == kinds.QUEUES)
 
     def _lanes_of_unsorted(self, source: _Source, writer: SliceWriter) -> Int:
         """The lane of every row of a table whose rows are not in time order (0 for those that are no slices)."""
@@ -194,8 +192,7 @@ class _Export:
         for order, counter in enumerate(counters.COUNTERS):
             for rows in self.profile.chunks(counter.table, ["timestamp", counter.column, "pcore_idx"]):
                 for core, (time, value, double) in counters.samples(rows, counter, self.window).items():
-                    path = (*self._core(core), kinds.COUNTERS)
-                    self.tracks.get(path, rank=kinds.GROUPS.index(kinds.COUNTERS))
+                    path = self._group(core, kinds.COUNTERS)
                     for name in counter.path:
                         path = (*path, name)
                         track = self.tracks.get(path, rank=order, unit=counter.unit)

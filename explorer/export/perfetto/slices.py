@@ -30,16 +30,20 @@ _EMPTY, _NULL = texts([""])[0], pa.nulls(1, pa.string())[0]
 
 @dataclass(frozen=True, slots=True)
 class SliceTable:
-    """How a table's rows become slices. Functions give a text for each row; `place` the track's path and rank for one text."""
+    """How a table's rows become slices, below a core's track of the name `group`.
+
+    `title` and `track` give a text for each row; `place` says how the track for one such text is called, and its rank.
+    """
 
     name: str
+    group: str
     #: Columns that are no arguments, because the slice shows them already.
     shown: tuple[str, ...]
     title: Callable[[pa.Table], pa.Array]
     track: Callable[[pa.Table], pa.Array]
     #: The columns that `track` reads.
     track_columns: tuple[str, ...]
-    place: Callable[[int | None, str], tuple[tuple[str, ...], int]]
+    place: Callable[[str], tuple[str, int]]
 
 
 def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa.Array:
@@ -53,10 +57,19 @@ def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa
 
 
 class SliceWriter:
-    """Writes one table's slices to a trace and counts them."""
+    """Writes one table's slices to a trace. `group` gives the path of the existing track that those of a core hang from."""
 
-    def __init__(self, trace: Trace, tracks: Tracks, table: SliceTable, columns: tuple[str, ...], *, apart: bool) -> None:
-        self._trace, self._tracks, self._table = trace, tracks, table
+    def __init__(
+        self,
+        trace: Trace,
+        tracks: Tracks,
+        table: SliceTable,
+        columns: tuple[str, ...],
+        group: Callable[[int | None, str], tuple[str, ...]],
+        *,
+        apart: bool,
+    ) -> None:
+        self._trace, self._tracks, self._table, self._group = trace, tracks, table, group
         self._columns = Columns([c for c in columns if c not in ("start_ts", "end_ts", "duration_ns", *table.shown)])
         self._lanes = LanedTracks(tracks, apart=apart)
         packet, begin = layout.head(pb.TrackEvent.TYPE_SLICE_BEGIN, 1)
@@ -73,10 +86,9 @@ class SliceWriter:
         present = np.flatnonzero(np.bincount(both, minlength=labels * len(core.dictionary)))
         number = np.zeros(labels * len(core.dictionary), np.int64)
         for code in present:
-            path, rank = self._table.place(
-                core.dictionary[int(code) // labels].as_py(), label.dictionary[int(code) % labels].as_py()
-            )
-            number[code] = self._lanes.number(path, rank)
+            above = self._group(core.dictionary[int(code) // labels].as_py(), self._table.group)
+            name, rank = self._table.place(label.dictionary[int(code) % labels].as_py())
+            number[code] = self._lanes.number((*above, name), rank)
         found: Int = number[both]
         return found
 

@@ -60,11 +60,13 @@ def _find(  # type: ignore[no-untyped-def]
         begin = total
         for use in range(ptr[row], ptr[row + 1]):
             row_of[use] = row
-        for use in range(ptr[row], ptr[row + 1]):
+        # What is only read first: a write drops the accesses that it covers.
+        for turn in range(2 * (ptr[row + 1] - ptr[row])):
+            use = ptr[row] + turn % (ptr[row + 1] - ptr[row])
             own = tensor[use]
-            if not kept[own]:
-                continue
             writing = (access[use] & _WRITE) != 0
+            if not kept[own] or writing != (turn >= ptr[row + 1] - ptr[row]):
+                continue
             accumulating = (access[use] & _ACCUMULATE) != 0
             # The tensor itself, then those whose bytes it took over.
             settled = False

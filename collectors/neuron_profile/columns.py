@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _INT64 = range(-(2**63), 2**63)
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False}
@@ -44,6 +45,9 @@ def column(name: str, values: Sequence[object], kind: pa.DataType, losses: Losse
     Numbers written as strings, booleans written as yes/no or true/false are read as such where the type asks for them; lists become
     JSON text in string columns. What does not fit is null and counted in `losses` under `name`.
     """
+    plain = _as_they_are(values, kind) if sentinel is None else None
+    if plain is not None:
+        return plain
     convert = _CONVERT[_kind(kind)]
     out: list[Any] = []
     for value in values:
@@ -56,6 +60,28 @@ def column(name: str, values: Sequence[object], kind: pa.DataType, losses: Losse
             out.append(None)
             losses.add(name, value)
     return pa.array(out, kind)
+
+
+def _as_they_are(values: Sequence[object], kind: pa.DataType) -> pa.Array | None:
+    """The array if every value already has the type, which is most columns of a big file; else None."""
+    wanted = _PLAIN.get(str(kind))
+    if wanted is None or not set(map(type, values)) <= {wanted, type(None)}:
+        return None
+    try:
+        array = pa.array(values, kind)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return None
+    if wanted is float:
+        return array if pc.all(pc.is_finite(array)).as_py() is not False else None
+    return pc.if_else(pc.equal(array, ""), None, array) if wanted is str else array
+
+
+_PLAIN: dict[str, type] = {"int64": int, "int32": int, "double": float, "bool": bool, "string": str}
+
+
+def storable(text: str) -> str:
+    """The text with what UTF-8 cannot hold (halves of surrogate pairs, which JSON can write) as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def inferred(values: Sequence[object]) -> pa.DataType:
@@ -116,7 +142,7 @@ def _boolean(value: object) -> bool:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return storable(value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def _list(value: object) -> list[Any]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collectors.neuron_profile import mapping
-from collectors.neuron_profile.columns import Losses, column, inferred
+from collectors.neuron_profile.columns import Losses, column, inferred, storable
 from collectors.neuron_profile.read import Document
 from explorer.store import schema
 
@@ -22,6 +22,7 @@ def target_column(table: str, field: str) -> str:
     renamed = mapping.RENAMED.get(table, {}).get(field)
     if renamed:
         return renamed
+    field = storable(field)
     spec = schema.tables().get(table)
     return field if spec is None or spec.column(field) else f"{schema.COLUMN_PREFIX}{field}"
 
@@ -75,7 +76,7 @@ def build(json_table: str, table: str, rows: Rows, losses: Losses, leave_out: It
             continue
         name = target_column(table, field)
         if name in columns:
-            name = f"{schema.COLUMN_PREFIX}{field}"
+            name = f"{schema.COLUMN_PREFIX}{storable(field)}"
         values = [row.get(field) for row in rows]
         known = spec.column(name) if spec else None
         declared = mapping.TYPES.get(f"{table}.{name}")
@@ -95,9 +96,10 @@ def _shares(json_table: str, rows: Rows) -> dict[str, Rows]:
     if json_table not in mapping.SPLIT:
         return {mapping.TABLES.get(json_table, own_table(json_table)): rows}
     field, by_value = mapping.SPLIT[json_table]
+    rest = own_table(json_table)
     shares: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        shares.setdefault(by_value.get(str(row.get(field)), own_table(json_table)), []).append(row)
+        shares.setdefault(by_value.get(str(row.get(field)), rest), []).append(row)
     return dict(shares)
 
 

@@ -85,6 +85,7 @@ class Evaluation:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self._known: dict[str, Value | None] = {}
+        self._carried: set[str] = set()
         self._source = _source_row(profile)
 
     def reported(self, name: str) -> Number | None:
@@ -109,19 +110,25 @@ class Evaluation:
         return "reported by the source" if self.carried(name) else "computed"
 
     def carried(self, name: str) -> bool:
-        """Whether rows do not determine it and the source reports it."""
-        return isinstance(definition(name).how, Reported) and name in self._source
+        """Whether the source reports it and rows, or those of this profile, do not determine it."""
+        self.value(name)
+        return name in self._carried
 
     def how(self, name: str) -> Made | None:
         """How the metric is made in this profile; None if it is carried over, or could only be."""
-        how = definition(name).how
-        if isinstance(how, Reported):
-            return None if self.carried(name) else how.otherwise
-        return how
+        return None if self.carried(name) else self._made(name)
 
     def formula(self, name: str) -> str | None:
         """The formula that counts in this profile, or None if the metric is no formula or not captured."""
-        how = self.how(name)
+        return self._formula(self.how(name))
+
+    def _made(self, name: str) -> Made | None:
+        how = definition(name).how
+        if isinstance(how, Reported):
+            return None if name in self._source else how.otherwise
+        return how
+
+    def _formula(self, how: Made | None) -> str | None:
         if isinstance(how, ByVersion):
             return how.then if _version(self.profile) <= how.up_to else how.otherwise
         if not isinstance(how, Formula):
@@ -142,14 +149,15 @@ class Evaluation:
         return how.sql(self.profile) if isinstance(how, (Rows, Cell)) else None
 
     def _evaluate(self, name: str) -> Value | None:
-        if self.carried(name):
-            return Value(self._source[name])
-        formula = self.formula(name)
+        how = self._made(name)
+        formula = self._formula(how)
         if formula is not None:
             found = formulas.evaluate(formula, self.value)
         else:
-            how = self.how(name)
             found = how.evaluate(self.profile) if isinstance(how, (Rows, Cell)) else None
+        if found is None and name in self._source:
+            self._carried.add(name)
+            return Value(self._source[name])
         if found is None:
             return None
         return Value(_typed(name, found.value), found.error)

@@ -127,6 +127,14 @@ def test_a_field_nobody_knows_is_kept_with_its_type(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "p.json"]
 
 
+def test_half_a_surrogate_pair_is_kept_as_an_escape(tmp_path: Path) -> None:
+    changed = document()
+    changed["instruction"][0] |= {"layer": "a\ud800", "\ud801odd": 1}
+    made = neuron_profile.load([write(tmp_path / "p.json", changed)])
+    assert rows(made, "Instruction")[0]["layer"] == "a\\ud800"
+    assert rows(made, "Instruction")[0]["ts_\\ud801odd"] == 1
+
+
 def test_values_that_do_not_fit_become_null_and_are_reported(tmp_path: Path) -> None:
     changed = document()
     changed["instruction"][0]["pc"] = "forty"

@@ -101,6 +101,13 @@ def test_a_source_that_contradicts_its_rows_is_found_out(small: Profile) -> None
     assert (mismatch.metric, mismatch.computed, mismatch.reported) == ("matmul_instruction_count", 1, 2)
 
 
+def test_what_these_rows_cannot_give_is_carried_over_if_the_source_has_it(small: Profile) -> None:
+    tables = {n: table(small, n) for n in small.tables}
+    told = tables["Summary"].append_column("adjusted_hardware_flops", pa.array([77]))
+    found = summarize(Profile.from_tables({**tables, "Summary": told}))
+    assert (found.metrics["adjusted_hardware_flops"], found.origins["adjusted_hardware_flops"]) == (77, "reported by the source")
+
+
 def test_without_a_source_the_time_is_that_of_the_rows(small: Profile) -> None:
     tables = {n: table(small, n) for n in small.tables if n != "Summary"}
     found = summarize(Profile.from_tables(tables))

@@ -136,15 +136,15 @@ class _Export:
         return path
 
     def _layers(self) -> list[_Source]:
-        source = self.profile
-        if source.rows("FrameworkNode") == 0:
-            made = kinds.layers_from_instructions(source)
+        source, table = self.profile, "FrameworkNode"
+        if source.rows(table) == 0:
+            table, made = "Instruction.layer", kinds.layers_from_instructions(source)
             if made is None:
                 return []
-            source = Profile.from_tables({"FrameworkNode": made}, source.path)
-        names = pa.concat_tables(source.chunks("FrameworkNode", ["node_name", "parent_name"]))
+            source = Profile.from_tables({table: made}, source.path)
+        names = pa.concat_tables(source.chunks(table, ["node_name", "parent_name"]))
         depths = kinds.depths(names["node_name"].to_pylist(), names["parent_name"].to_pylist())
-        return [self._look(kinds.layers(depths), source)]
+        return [self._look(kinds.layers(table, depths), source)]
 
     def _slices(self, trace: Trace, source: _Source) -> None:
         writer = SliceWriter(trace, self.tracks, source.kind, source.columns, self._group, apart=not source.sorted)

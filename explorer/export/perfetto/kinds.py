@@ -75,7 +75,7 @@ def packets() -> SliceTable:
     )
 
 
-def layers(depths: dict[str, int]) -> SliceTable:
+def layers(table: str, depths: dict[str, int]) -> SliceTable:
     """One slice per layer, from its first instruction's start to its last one's end, on a track for each depth."""
 
     def title(rows: pa.Table) -> pa.Array:
@@ -86,7 +86,7 @@ def layers(depths: dict[str, int]) -> SliceTable:
         return texts([f"Depth {depths.get(name, 0)}" for name in rows["node_name"].to_pylist()])
 
     return SliceTable(
-        name="FrameworkNode",
+        name=table,
         group=LAYERS,
         shown=("children_names", "children_ids", "time_intervals"),
         title=title,
@@ -110,7 +110,7 @@ def depths(names: Sequence[str | None], parents: Sequence[str | None]) -> dict[s
 
 
 def layers_from_instructions(profile: Profile) -> pa.Table | None:
-    """Rows like FrameworkNode's, with their core, from the instructions' layer paths; None where no instruction has a layer."""
+    """Rows like FrameworkNode's, but with their core, from the instructions' layer paths; None where no instruction has a layer."""
     spans: dict[tuple[int | None, str], tuple[int, int]] = {}
     for rows in profile.chunks("Instruction", ["start_ts", "end_ts", "pcore_idx", "layer"]):
         known = rows.filter(pc.and_(pc.is_valid(rows["start_ts"]), pc.greater_equal(rows["end_ts"], rows["start_ts"])))

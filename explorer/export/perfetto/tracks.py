@@ -13,6 +13,7 @@ from explorer.text import safe
 
 Int = NDArray[np.int64]
 _NAME_LIMIT = 120
+_LAST_RANK = 2**31 - 1
 #: Identities of tracks have 35 bits with the highest set: five bytes each in every event.
 _IDENTITY = 1 << 34
 
@@ -53,7 +54,7 @@ class Tracks:
         track = packet.track_descriptor
         track.uuid, track.name = identity, shown
         track.child_ordering = pb.TrackDescriptor.LEXICOGRAPHIC if by_name else pb.TrackDescriptor.EXPLICIT
-        track.sibling_order_rank = rank
+        track.sibling_order_rank = max(min(rank, _LAST_RANK), -_LAST_RANK)
         if len(path) > 1:
             track.parent_uuid = self._known[path[:-1]]
         if merge:

@@ -28,6 +28,10 @@ class RuleError(EmulatorError):
     """The kernel asks for what the NeuronCore or the language does not allow."""
 
 
+class OutsideKernel(RuleError):
+    """A language call was made while no kernel was running."""
+
+
 class UnsupportedCall(EmulatorError):
     """The kernel uses a call that the emulator does not have."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Final
 
@@ -96,6 +97,10 @@ class Recorder:
         nbytes = prod(shape) * itemsize
         self._tensors.append(TensorSpec(name, shape, dtype, space, role, nbytes, partitions, partition_bytes, stack, core))
         return len(self._tensors) - 1
+
+    def set_role(self, tensor: int, role: str) -> None:
+        """Give a tensor another role once it is known: results are outputs."""
+        self._tensors[tensor] = replace(self._tensors[tensor], role=role)
 
     def drop_tensor(self, tensor: int) -> None:
         """Leave a tensor that no instruction refers to any more out of the program."""

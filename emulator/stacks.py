@@ -184,3 +184,28 @@ def _find_variable(code: CodeType, offset: int) -> tuple[str, int] | None:
         elif following.opname not in ("CACHE", "EXTENDED_ARG", "RESUME", "NOP"):
             break
     return ("_", line)
+
+
+_assigned: dict[tuple[int, int], tuple[CodeType, str]] = {}
+
+
+def assigned_name(frame: FrameType) -> str:
+    """The variable that the call executing in `frame` is assigned to, "" if it is not assigned to one."""
+    key = (id(frame.f_code), frame.f_lasti)
+    found = _assigned.get(key)
+    if found is None:
+        found = _assigned[key] = (frame.f_code, _find_assigned(frame.f_code, frame.f_lasti))
+    return found[1]
+
+
+def _find_assigned(code: CodeType, offset: int) -> str:
+    following = False
+    for instruction in dis.get_instructions(code):
+        if following and instruction.opname not in ("CACHE", "NOP"):
+            stores = instruction.opname.startswith("STORE_") and instruction.opname not in ("STORE_SUBSCR", "STORE_SLICE")
+            if not stores:
+                return ""
+            name = instruction.argval[0] if isinstance(instruction.argval, tuple) else instruction.argval
+            return str(name)
+        following = following or instruction.offset == offset
+    return ""

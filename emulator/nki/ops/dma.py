@@ -1,0 +1,82 @@
+"""DMA: copies and transposes between HBM and SBUF."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from emulator.errors import broken_rule, unsupported
+from emulator.nki import dtypes
+from emulator.nki.access import READ, WRITE, operand, values_on
+from emulator.nki.constants import engine_name
+from emulator.nki.session import current
+from emulator.nki.tensor import View
+from emulator.opcodes import opcodes
+from emulator.program import InstructionFlag, Space
+
+#: What `axes=None` means, by number of dimensions (aws-neuron-sdk nki/api/nki/isa/__init__.py, `dma_transpose`).
+_TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+
+
+def dma_copy(dst: View, src: View, *, engine: Any = None, dge_mode: Any = None, call: str = "nki.isa.dma_copy") -> int:
+    """The row of a DMA of `src` to `dst`: as many elements, any shapes, cast through fp32 where the types differ."""
+    _reaches(call, dst, src)
+    if dst.size != src.size:
+        broken_rule(
+            f"{call}: {dst.name} {list(dst.shape)} has {dst.size} elements and {src.name} {list(src.shape)} has {src.size}; "
+            "a DMA needs as many on both sides"
+        )
+    row = _issue("dma_copy", call, dst, src, engine, dge_mode)
+    if values_on():
+        dst.write(src.tile())
+    return row
+
+
+def dma_transpose(dst: View, src: View, axes: Any = None, *, engine: Any = None, dge_mode: Any = None) -> int:
+    """The row of a DMA that permutes `src`'s dimensions on the way."""
+    call = "nki.isa.dma_transpose"
+    _reaches(call, dst, src)
+    order = tuple(axes) if axes is not None else _TRANSPOSED.get(src.ndim)
+    if order is None or sorted(order) != list(range(src.ndim)):
+        broken_rule(f"{call}: axes {axes} do not permute the {src.ndim} dimensions of {src.name}")
+    shape = tuple(src.shape[axis] for axis in order)
+    if shape != dst.shape and (dst.size != src.size or dst.shape[0] != shape[0]):
+        broken_rule(f"{call}: {src.name} {list(src.shape)} transposed is {list(shape)}, and {dst.name} is {list(dst.shape)}")
+    if dtypes.itemsize(src.dtype) > 4:
+        unsupported(f"{call} of {dtypes.name(src.dtype)}")
+    row = _issue("dma_transpose", call, dst, src, engine, dge_mode, flags=int(InstructionFlag.TRANSPOSE))
+    if values_on():
+        dst.write(np.ascontiguousarray(src.array().transpose(order)))
+    return row
+
+
+def _reaches(call: str, dst: View, src: View) -> None:
+    for view in (dst, src):
+        if view.space is Space.PSUM:
+            broken_rule(f"{call}: {view.name} is in PSUM, which DMA cannot reach; copy it to SBUF first (nki.isa.tensor_copy)")
+
+
+def _issue(spec: str, call: str, dst: View, src: View, engine: Any, dge_mode: Any, flags: int = 0) -> int:
+    entry = opcodes()[spec]
+    mode = getattr(dge_mode, "name", None) or "unknown"
+    name = engine_name(engine) or ("gpsimd" if mode == "swdge" else "")
+    if name and name not in entry.engines:
+        broken_rule(f"{call}: the {name} engine cannot start a DMA; use {', '.join(entry.engines)}")
+    if any(size > 1 and not stride for size, stride in zip(dst.shape, dst.strides, strict=True)):
+        broken_rule(f"{call}: {dst.name} is a broadcast and cannot be written")
+    partitions = max(dst.partitions if dst.on_chip else 1, src.partitions if src.on_chip else 1)
+    detail = () if mode == "unknown" else (("dge_mode", mode),)
+    flags |= 0 if name else int(InstructionFlag.ENGINE_CHOSEN)
+    return current(call).recorder.emit(
+        entry.opcode,
+        # A store waits for its data; on the queue of the loads it would hold up the next iteration's.
+        name or (entry.engines[0] if dst.on_chip else "gpsimd"),
+        entry.cost_class,
+        (operand(dst, WRITE), operand(src, READ)),
+        max(1, dst.size // partitions),
+        0,
+        partitions,
+        flags,
+        detail=detail,
+    )

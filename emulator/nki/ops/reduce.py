@@ -1,0 +1,205 @@
+"""Reductions, scans and statistics along the free dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from emulator.errors import broken_rule
+from emulator.nki import alu, dtypes
+from emulator.nki.access import issue, same_tile, values_on
+from emulator.nki.constants import reduce_cmd
+from emulator.nki.ops.elementwise import apply, rows, scalar_operand, scalar_value
+from emulator.nki.session import current
+from emulator.nki.tensor import View
+from emulator.program import InstructionFlag
+
+#: Elements per partition that bn_stats takes (aws-neuron-sdk nki/api/nki/isa/__init__.py).
+BN_STATS_ELEMENTS = 512
+_IDENTITY = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
+_PLAIN = {"max": "maximum", "min": "minimum", "sum": "add", "prod": "multiply"}
+
+
+def free_axes(call: str, data: View, axis: Any) -> tuple[int, ...]:
+    """The axes to reduce, counted with the partition dimension first. Raises `RuleError` for the partition dimension."""
+    ndim = max(data.ndim, 2)
+    axes = tuple(sorted({int(a) % ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}))
+    if 0 in axes and data.on_chip:
+        broken_rule(
+            f"{call}: axis 0 of {data.name} is the partition dimension; reduce free axes, and transpose or multiply by ones to sum partitions"
+        )
+    return axes
+
+
+def reduced_shape(data: View, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The result's shape, at least two-dimensional, partition dimension first."""
+    shape = tile_shape(data)
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    return kept if len(kept) > 1 else (*kept, 1)
+
+
+def tile_shape(data: View) -> tuple[int, ...]:
+    """The view's shape with the partition dimension first, of at least two dimensions."""
+    if data.paxis is None:
+        return (1, *data.shape) if data.shape else (1, 1)
+    shape = (data.shape[data.paxis], *data.shape[: data.paxis], *data.shape[data.paxis + 1 :])
+    return shape if len(shape) > 1 else (*shape, 1)
+
+
+def tensor_reduce(
+    dst: View,
+    op: Any,
+    data: View,
+    axis: Any,
+    negate: bool = False,
+    *,
+    where: Any = None,
+    call: str = "nki.isa.tensor_reduce",
+) -> int:
+    """The row of a reduction over free axes."""
+    operation = alu.find(op)
+    axes = free_axes(call, data, axis)
+    shape = reduced_shape(data, axes, False)
+    if dst.partitions != data.partitions or dst.size != int(np.prod(shape)):
+        broken_rule(
+            f"{call}: dst {dst.name} {list(dst.shape)} has to hold {list(shape)}, what is left of {data.name} {list(data.shape)}"
+        )
+    row = issue(call, "tensor_reduce", None, (dst,), (data,), data.free, data.partitions, detail=(("op", operation.name),))
+    if values_on():
+        result = alu.reduction(operation)(data.tile(), axes, where=where)
+        dst.write(-result if negate else result)
+    return row
+
+
+def tensor_scalar_reduce(
+    dst: View,
+    data: View,
+    op0: Any,
+    operand0: Any,
+    reduce_op: Any,
+    reduce_res: View | None = None,
+    reverse0: bool = False,
+    command: Any = reduce_cmd.reset_reduce,
+    reduce_init: Any = None,
+    reduce_res_negate: bool = False,
+) -> int:
+    """The row of `data op0 operand0`, reduced per partition into the Vector engine's registers."""
+    call = "nki.isa.tensor_scalar_reduce"
+    same_tile(call, dst, data)
+    first, second = alu.find(op0), alu.find(reduce_op)
+    name = _PLAIN.get(second.name, second.name)
+    if name not in _IDENTITY:
+        broken_rule(f"{call}: reduce_op is {second}; it can be add, multiply, max or min")
+    reads = (data, *scalar_operand(call, "operand0", operand0, data), *scalar_operand(call, "reduce_init", reduce_init, data))
+    writes: tuple[View, ...] = (dst,)
+    flags = 0
+    if reduce_res is not None:
+        scalar_operand(call, "reduce_res", reduce_res, data)
+        writes = (dst, reduce_res)
+        flags = int(InstructionFlag.READ_ACCUMULATOR)
+    detail = (("op0", first.name), ("reduce_op", second.name))
+    row = issue(call, "tensor_scalar_reduce", None, writes, reads, data.free, data.partitions, flags=flags, detail=detail)
+    if not values_on():
+        return row
+    result = apply(first, rows(data), scalar_value(operand0), reverse0)
+    dst.write(result)
+    session = current(call)
+    registers = session.accumulators.get("vector")
+    if command is reduce_cmd.load_reduce:
+        initial = dtypes.to_float32(np.broadcast_to(np.asarray(scalar_value(reduce_init)), (data.partitions, 1)))
+        registers = np.resize(initial[:, 0], 128)
+    elif command is not reduce_cmd.reduce or registers is None:
+        registers = np.full(128, _IDENTITY[name], dtype=np.float32)
+    registers = registers.copy()
+    part = registers[: data.partitions]
+    part[...] = alu.alu(name)(part, alu.reduction(name)(result, (1,)))
+    session.accumulators["vector"] = registers
+    if reduce_res is not None:
+        reduce_res.write((-part if reduce_res_negate else part)[:, None])
+    return row
+
+
+def tensor_tensor_scan(
+    dst: View, data0: View, data1: View, initial: Any, op0: Any, op1: Any, reverse0: bool = False, reverse1: bool = False
+) -> int:
+    """The row of the recurrence `r[i] = op1(op0(data0[i], r[i - 1]), data1[i])` along the free dimension."""
+    call = "nki.isa.tensor_tensor_scan"
+    same_tile(call, data0, data1)
+    same_tile(call, dst, data0)
+    first, second = alu.find(op0), alu.find(op1)
+    reads = (data0, data1, *scalar_operand(call, "initial", initial, data0))
+    detail = (("op0", first.name), ("op1", second.name))
+    row = issue(call, "tensor_tensor_scan", None, (dst,), reads, data0.free, data0.partitions, detail=detail)
+    if values_on():
+        start = np.broadcast_to(np.asarray(scalar_value(initial)), (data0.partitions, 1))
+        dst.write(alu.scan(first, second, rows(data0), rows(data1), start, reverse0=reverse0, reverse1=reverse1))
+    return row
+
+
+def max8(dst: View, src: View) -> int:
+    """The row that finds the 8 largest values of each partition, in descending order."""
+    call = "nki.isa.max8"
+    if dst.free != 8 or dst.partitions != src.partitions:
+        broken_rule(f"{call}: dst {dst.name} {list(dst.shape)} has to be [{src.partitions}, 8]")
+    if not 8 <= src.free <= 16384:
+        broken_rule(f"{call}: {src.name} has {src.free} elements per partition; it takes 8 to 16384")
+    row = issue(call, "max8", None, (dst,), (src,), src.free, src.partitions)
+    if values_on():
+        dst.write(-np.sort(-dtypes.to_float32(rows(src)), axis=1)[:, :8])
+    return row
+
+
+def bn_stats(dst: View, data: View) -> int:
+    """The row that makes (count, mean, variance * count) of the even and of the odd elements of each partition."""
+    call = "nki.isa.bn_stats"
+    if data.free > BN_STATS_ELEMENTS:
+        broken_rule(
+            f"{call}: {data.name} has {data.free} elements per partition; at most {BN_STATS_ELEMENTS}: split it, and join with bn_aggr"
+        )
+    if dst.free != 6 or dst.partitions != data.partitions:
+        broken_rule(f"{call}: dst {dst.name} {list(dst.shape)} has to be [{data.partitions}, 6]")
+    row = issue(call, "bn_stats", None, (dst,), (data,), data.free, data.partitions)
+    if values_on():
+        values = dtypes.to_float32(rows(data))
+        statistics = []
+        for part in (values[:, 0::2], values[:, 1::2]):
+            count = part.shape[1]
+            mean = part.mean(axis=1) if count else np.zeros(len(part), dtype=np.float32)
+            spread = ((part - mean[:, None]) ** 2).sum(axis=1)
+            statistics += [np.full_like(mean, count), mean, spread]
+        dst.write(np.stack(statistics, axis=1))
+    return row
+
+
+def bn_aggr(dst: View, data: View) -> int:
+    """The row that joins (count, mean, variance * count) triples into mean and variance of each partition."""
+    call = "nki.isa.bn_aggr"
+    if data.free % 3:
+        broken_rule(f"{call}: {data.name} has {data.free} elements per partition; it takes triples of bn_stats")
+    if dst.free != 2 or dst.partitions != data.partitions:
+        broken_rule(f"{call}: dst {dst.name} {list(dst.shape)} has to be [{data.partitions}, 2]")
+    row = issue(call, "bn_aggr", None, (dst,), (data,), data.free, data.partitions)
+    if values_on():
+        count, mean, spread = np.moveaxis(dtypes.to_float32(rows(data)).reshape(data.partitions, -1, 3), 2, 0)
+        total = count.sum(axis=1)
+        whole = (count * mean).sum(axis=1) / total
+        variance = (spread + count * (mean - whole[:, None]) ** 2).sum(axis=1) / total
+        dst.write(np.stack([whole, variance], axis=1))
+    return row
+
+
+def tensor_partition_reduce(dst: View, op: Any, data: View) -> int:
+    """The row of a reduction across partitions into one."""
+    call = "nki.isa.tensor_partition_reduce"
+    operation = alu.find(op)
+    if dst.partitions != 1 or dst.free != data.free:
+        broken_rule(f"{call}: dst {dst.name} {list(dst.shape)} has to be [1, {data.free}]")
+    row = issue(
+        call, "tensor_partition_reduce", None, (dst,), (data,), data.free, data.partitions, detail=(("op", operation.name),)
+    )
+    if values_on():
+        dst.write(alu.reduction(operation)(rows(data), (0,), keepdims=True))
+    return row

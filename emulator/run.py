@@ -1,0 +1,186 @@
+"""Load a kernel from a file and run it: `load_kernel` and `run_kernel`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from emulator.errors import EmulatorError, KernelError, KernelLoadError, OutsideKernel, RuleError
+from emulator.nki.launch import Capture, Kernel, capturing
+from emulator.nki.modules import installed
+from emulator.program import Program
+from emulator.stacks import is_internal
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a kernel returned (arrays; None in place of each while values are off), and its instructions."""
+
+    outputs: Any
+    program: Program
+
+
+def load_kernel(file: str | Path, name: str | None = None) -> Any:
+    """The kernel `name` of a Python file, or its only one: a `Kernel`, or a function that launches or is one.
+
+    Raises `KernelLoadError` if the file cannot be read or imported, or if the name is missing or needed.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise KernelLoadError(f"{file}: no such file; give the path of a Python file with an NKI kernel")
+    module = _load(path)
+    kernels = {
+        label: value
+        for label, value in vars(module).items()
+        if isinstance(value, Kernel) and value.function.__module__ == module.__name__
+    }
+    if name is not None:
+        found = getattr(module, name, None)
+        if found is None or not callable(found):
+            known = ", ".join(kernels) or "none"
+            raise KernelLoadError(f"{file}: has no kernel {name!r}; kernels there: {known}")
+        return found
+    if len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if not kernels:
+        raise KernelLoadError(f"{file}: no function is decorated with @nki.jit; name one as {file}:function")
+    raise KernelLoadError(f"{file}: several kernels; name one as {file}:NAME with NAME one of {', '.join(kernels)}")
+
+
+def run_kernel(
+    kernel: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "trn2",
+    grid: Any = None,
+    values: bool = True,
+) -> Run:
+    """The outputs and the program of one call of a kernel, or of a function that launches kernels.
+
+    `args` are numpy arrays (without values anything with `shape` and `dtype`) and Python values. `grid` launches a kernel that was not
+    given one. Raises `KernelError` with the kernel's own traceback if it raises, `RuleError` if it breaks a rule, `UnsupportedCall` if it
+    uses what the emulator does not have.
+    """
+    chosen = None if grid is None else grid if isinstance(grid, tuple) else (grid,)
+    capture = Capture(target, values, grid=chosen)
+    given = dict(kwargs or {})
+    with installed(), capturing(capture), _folder_of(kernel):
+        try:
+            try:
+                outputs = kernel(*args, **given)
+            except OutsideKernel:
+                if capture.launches or isinstance(kernel, Kernel):
+                    raise
+                # Not a function that launches a kernel, but an undecorated kernel.
+                outputs = Kernel(kernel, _is_legacy(kernel))(*args, **given)
+        except EmulatorError:
+            raise
+        except Exception as error:
+            raise KernelError(_summary(error), _own_traceback(error)) from error
+    if capture.recorder is None:
+        raise RuleError(
+            f"{getattr(kernel, '__name__', kernel)} launched no kernel; name a function decorated with @nki.jit, or its caller"
+        )
+    return Run(outputs, capture.recorder.finish())
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise KernelLoadError(f"{path}: is no Python file; give one ending in .py")
+    module = importlib.util.module_from_spec(spec)
+    before = dict(sys.modules)
+    with installed(), _search_path(path.parent):
+        sys.modules[path.stem] = module
+        try:
+            spec.loader.exec_module(module)
+        except EmulatorError:
+            raise
+        except ModuleNotFoundError as error:
+            raise KernelLoadError(f"{path}: needs the module {error.name!r}, which is not installed here") from error
+        except SyntaxError as error:
+            raise KernelLoadError(f"{path}:{error.lineno}: {error.msg}; correct the file") from error
+        except Exception as error:
+            raise KernelError(f"{path}: importing it raised {_summary(error)}", _own_traceback(error)) from error
+        finally:
+            _forget(before, path.parent.resolve())
+    return module
+
+
+def _forget(before: dict[str, ModuleType], folder: Path) -> None:
+    # Modules beside the kernel must not answer for those of the same name beside another kernel.
+    for name in set(sys.modules) - set(before):
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and folder in Path(file).resolve().parents:
+            del sys.modules[name]
+    for name, module in before.items():
+        if sys.modules.get(name) is not module and name.split(".")[0] not in ("nki", "neuronxcc"):
+            sys.modules[name] = module
+
+
+@contextmanager
+def _search_path(folder: Path) -> Iterator[None]:
+    entry = str(folder.resolve())
+    sys.path.insert(0, entry)
+    try:
+        yield
+    finally:
+        if entry in sys.path:
+            sys.path.remove(entry)
+
+
+@contextmanager
+def _folder_of(kernel: Any) -> Iterator[None]:
+    function = kernel.function if isinstance(kernel, Kernel) else kernel
+    code = getattr(function, "__code__", None)
+    file = Path(code.co_filename) if code is not None else None
+    if file is None or not file.is_file():
+        yield
+        return
+    before = dict(sys.modules)
+    with _search_path(file.parent):
+        try:
+            yield
+        finally:
+            _forget(before, file.parent.resolve())
+
+
+def _is_legacy(function: Callable[..., Any]) -> bool:
+    return any(
+        isinstance(value, ModuleType) and value.__name__.startswith("neuronxcc")
+        for value in getattr(function, "__globals__", {}).values()
+    )
+
+
+def _summary(error: BaseException) -> str:
+    entries = traceback.extract_tb(_cut(error.__traceback__))
+    at = f" at {entries[-1].filename}:{entries[-1].lineno}" if entries else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{at}: {text}" if text else f"{type(error).__name__}{at}"
+
+
+def _own_traceback(error: BaseException) -> str:
+    lines = traceback.format_exception(type(error), error, _cut(error.__traceback__), chain=False)
+    return "".join(lines)
+
+
+def _cut(entry: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the emulator and of Python's import machinery."""
+    kept: list[TracebackType] = []
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if not is_internal(code) and not code.co_filename.startswith("<frozen importlib"):
+            kept.append(entry)
+        entry = entry.tb_next
+    result: TracebackType | None = None
+    for piece in reversed(kept):
+        result = TracebackType(result, piece.tb_frame, piece.tb_lasti, piece.tb_lineno)
+    return result

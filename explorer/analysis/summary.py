@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from explorer.analysis import summary_formulas as formulas
 from explorer.analysis.summary_definitions import METRICS, TERMS, ByVersion, Definition, Formula, Made, Reported
+from explorer.analysis.summary_held import Held
 from explorer.analysis.summary_tables import active_time, opcode_summary, throttle_summary
 from explorer.analysis.summary_terms import Cell, Number, Rows, Value
 from explorer.store import schema
@@ -83,7 +84,7 @@ class Evaluation:
     """Values of metrics and terms in one profile, each computed once."""
 
     def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+        self.profile = Held(profile)
         self._known: dict[str, Value | None] = {}
         self._carried: set[str] = set()
         self._source = _source_row(profile)

@@ -28,20 +28,20 @@ def active_time(profile: Profile) -> pa.Table | None:
     names = pc.dictionary_encode(rows["engine"].combine_chunks())
     canonical_names = pa.array([canonical(n) for n in names.dictionary.to_pylist()], pa.string())
     rows = rows.set_column(0, "engine", canonical_names.take(names.indices))
-    found: list[dict[str, Any]] = []
+    parts = []
     for (engine, core), times in _groups(rows, ("engine", "pcore_idx")):
-        for start, end in zip(*intervals.union(*times), strict=True):
-            found.append(
-                {
-                    "start_ts": int(start),
-                    "end_ts": int(end),
-                    "engine": engine,
-                    "pcore_idx": core,
-                    "duration_ns": int(end - start),
-                }
-            )
-    found.sort(key=lambda row: (row["start_ts"], row["engine"], row["pcore_idx"] or 0))
-    return _table("ActiveTime", found)
+        start, end = intervals.union(*times)
+        columns = {
+            "start_ts": pa.array(start),
+            "end_ts": pa.array(end),
+            "engine": pa.repeat(pa.scalar(engine, pa.string()), len(start)),
+            "pcore_idx": pa.repeat(pa.scalar(core, pa.int64()), len(start)),
+            "duration_ns": pa.array(end - start),
+        }
+        parts.append(pa.table(columns))
+    spec = pa.schema([(c.name, c.arrow) for c in schema.tables()["ActiveTime"].columns])
+    order = [("start_ts", "ascending"), ("engine", "ascending"), ("pcore_idx", "ascending")]
+    return pa.concat_tables(parts).select(spec.names).sort_by(order) if parts else spec.empty_table()
 
 
 def opcode_summary(profile: Profile) -> pa.Table | None:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.costs import Costs
-from emulator.program import ENGINES, Access, InstructionFlag, Int, Program, Queue, Space
-from emulator.regions import normalise
+from emulator.program import ENGINES, Access, InstructionFlag, Int, Operands, Program, Queue, Space
 from emulator.targets import Target
 
 #: A transfer is cut into at most this many packets per engine; beyond it packets grow.
@@ -99,6 +98,17 @@ def _queues(program: Program, rows: Int, types: list[str], hbm_tensor: Int, limi
     return result, tuple(queues)
 
 
+def _runs(operands: Operands) -> Int:
+    """Elements that each operand passes in a row, in the order in which it is walked."""
+    run = np.ones(len(operands.tensor), dtype=np.int64)
+    going = np.ones(len(run), dtype=np.bool_)
+    for d in range(operands.size.shape[1] - 1, -1, -1):
+        size = operands.size[:, d]
+        going &= (size == 1) | (operands.stride[:, d] == run * operands.itemsize)
+        run[going] *= size[going]
+    return run
+
+
 def plan(program: Program, costs: Costs, target: Target) -> Plan:
     """The transfers of all DMA instructions: queue, descriptors and work."""
     operands = program.operands
@@ -111,9 +121,8 @@ def plan(program: Program, costs: Costs, target: Target) -> Plan:
     count = len(program)
     read = np.bincount(owner[~writes], nbytes[~writes], minlength=count).astype(np.int64)[rows]
     written = np.bincount(owner[writes], nbytes[writes], minlength=count).astype(np.int64)[rows]
-    width = normalise(operands.offset, operands.itemsize.astype(np.int64), operands.size, operands.stride)[2]
     run = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(run, owner, np.maximum(width // operands.itemsize, 1))
+    np.minimum.at(run, owner, _runs(operands))
     moved = np.zeros(count, dtype=np.int64)
     np.maximum.at(moved, owner, elements)
     size = np.zeros(count, dtype=np.int64)

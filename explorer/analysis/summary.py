@@ -185,8 +185,8 @@ def _real(name: str) -> bool:
 
 
 def _version(profile: Profile) -> tuple[int, int]:
-    """Major and minor version of the tool that wrote the profile; later than all if it does not say."""
-    text = str(profile.metadata("explorer_version") or "").split(".")
+    """Major and minor version of the AWS tool that wrote the profile; later than all if none did or it does not say."""
+    text = str(profile.metadata("explorer_version") or "").split(".") if profile.evidence != "emulated" else []
     return (int(text[0]), int(text[1])) if len(text) > 1 and text[0].isdigit() and text[1].isdigit() else (2**31, 0)
 
 

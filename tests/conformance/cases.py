@@ -123,9 +123,10 @@ REQUIRED = (
 #: 16,384 tokens. `mxfp-matmul` needs the packed types of trn3.
 BEYOND = (
     *(Case(_ATTENTION, f"attn_fwd_v{version}", (_heads(128),), references.attention) for version in (1, 2)),
+    *(Case(_ATTENTION, f"attn_fwd_v{version}", (_heads(1024),), references.attention) for version in (3, 4, 5, 6)),
     *(
-        Case(_ATTENTION, f"attn_fwd_v{version}", (_heads(1024),), references.attention)
-        for version in (3, 4, 5, 6, 7, 8, "8a", 9, 10, 11)
+        Case(_ATTENTION, f"attn_fwd_v{version}", (_heads(1024),), references.attention_weights_in_bfloat16)
+        for version in (7, 8, "8a", 9, 10, 11)
     ),
     Case("contributed/maxpooling.py", "max_pooling_2d_stride_1", (_array((200, 64), F32, 3),), references.largest_in_window),
     Case("contributed/matmul.py", "matmul", (_matrices(1024, 512, 2048, F32),), references.product),

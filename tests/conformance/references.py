@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tests.bounds import Bounded, exact, matmul, scan
@@ -61,6 +62,14 @@ def attention(q_t: Any, k_t: Any, v_t: Any) -> Bounded:
     weights = (scores - scores.max(1)).exp()
     shares = weights * weights.sum(1).reciprocal()
     return matmul(shares, v_t.T).stored(q_t.dtype)
+
+
+def attention_weights_in_bfloat16(q_t: Any, k_t: Any, v_t: Any) -> Bounded:
+    """The same with weights and v rounded to bfloat16 before the second product, divided by the row sums after it; bfloat16 out."""
+    scores = matmul(q_t.T, k_t)
+    weights = (scores - scores.max(1)).exp()
+    product = matmul(weights.stored(ml_dtypes.bfloat16), exact(v_t.T).stored(ml_dtypes.bfloat16))
+    return (product * weights.sum(1).reciprocal()).stored(ml_dtypes.bfloat16)
 
 
 def largest_in_window(x: Any, size: int) -> Bounded:

@@ -65,9 +65,9 @@ def run_kernel(
 ) -> Run:
     """The outputs and the program of one call of a kernel, or of a function that launches kernels.
 
-    `args` are numpy arrays (without values anything with `shape` and `dtype`) and Python values. `grid` launches a kernel that was not
-    given one. Raises `KernelError` with the kernel's own traceback if it raises, `RuleError` if it breaks a rule, `UnsupportedCall` if it
-    uses what the emulator does not have.
+    `args` are numpy arrays (without values anything with `shape` and `dtype`) and Python values. `grid` launches a kernel that
+    was not given one. Raises `KernelError` with the kernel's own traceback if it raises, `RuleError` if it breaks a rule,
+    `UnsupportedCall` if it uses what the emulator does not have.
     """
     chosen = None if grid is None else grid if isinstance(grid, tuple) else (grid,)
     capture = Capture(target, values, grid=chosen)

@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.errors import broken_rule, unsupported
 from emulator.nki import dtypes
-from emulator.nki.access import ACCUMULATE, WRITE, operand
+from emulator.nki.access import ACCUMULATE, WRITE, operand, same_tile
 from emulator.nki.index import Affine
 from emulator.nki.indexing import boxed
 from emulator.nki.ops import elementwise, psum
@@ -77,7 +77,7 @@ def assign(target: View, value: Any) -> None:
         broken_rule(f"{value.name} {list(value.shape)} does not fill {target.name} {list(target.shape)}")
     if value.space is Space.HBM:
         broken_rule(f"{value.name} is in HBM; load it with nl.load or nki.isa.dma_copy")
-    elementwise.same_tile("assignment", target, value)
+    same_tile("assignment", target, value)
     if value.valid == ():
         return
     if value.valid is not None:
@@ -117,7 +117,7 @@ def add_in_place(target: View, value: Any) -> View:
         from emulator.nki.language.arithmetic import into
 
         return into(target, "add", target, value)
-    elementwise.same_tile("accumulation", target, value)
+    same_tile("accumulation", target, value)
     value.fresh = None
     written = psum.written_by_matmul(target)
     if current().values:

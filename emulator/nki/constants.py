@@ -33,7 +33,7 @@ class MemoryRegion(Enum):
     __hash__ = Enum.__hash__
 
 
-class engine(Enum):  # noqa: N801 - the API's name
+class engine(Enum):
     """`nki.isa.engine`."""
 
     unknown = 0
@@ -45,7 +45,7 @@ class engine(Enum):  # noqa: N801 - the API's name
     sync = 6
 
 
-class reduce_cmd(Enum):  # noqa: N801
+class reduce_cmd(Enum):
     """`nki.isa.reduce_cmd`."""
 
     idle = 0
@@ -55,7 +55,7 @@ class reduce_cmd(Enum):  # noqa: N801
     load_reduce = 4
 
 
-class dge_mode(Enum):  # noqa: N801
+class dge_mode(Enum):
     """`nki.isa.dge_mode`."""
 
     unknown = 0
@@ -64,28 +64,28 @@ class dge_mode(Enum):  # noqa: N801
     none = 3
 
 
-class oob_mode(Enum):  # noqa: N801
+class oob_mode(Enum):
     """`nki.isa.oob_mode`."""
 
     error = 0
     skip = 1
 
 
-class matmul_perf_mode(Enum):  # noqa: N801
+class matmul_perf_mode(Enum):
     """`nki.isa.matmul_perf_mode`."""
 
     none = "none"
     double_row = "double_row"
 
 
-class dma_engine(Enum):  # noqa: N801
+class dma_engine(Enum):
     """`nki.isa.dma_engine`."""
 
     dma = 1
     gpsimd_dma = 2
 
 
-class nc_version(Enum):  # noqa: N801
+class nc_version(Enum):
     """`nki.isa.nc_version`; kernels compare generations with < and >=."""
 
     gen1 = 1
@@ -122,7 +122,7 @@ def get_nc_version() -> nc_version:
 
 
 class TileSize:
-    """`nl.tile_size`. Figures from the `_TileSize` stub of aws-neuron-sdk nki/api/nki/language/__init__.py and its architecture guides."""
+    """`nl.tile_size`. Figures: `_TileSize` in aws-neuron-sdk nki/api/nki/language/__init__.py, and its architecture guides."""
 
     pmax: Final = 128
     psum_fmax: Final = 512
@@ -156,7 +156,7 @@ class TileSize:
         return self.sbuf_fmax_bytes * self.pmax
 
 
-class fp32:  # noqa: N801
+class fp32:
     """`nl.fp32`: limits of the type."""
 
     min: Final = float(np.finfo(np.float32).min)

@@ -237,7 +237,7 @@ class Mask:
             return Mask(self.conditions + other.conditions)
         if isinstance(other, (bool, np.bool_)):
             return self if other else Mask((*self.conditions, Condition(Affine(0, ()), "!=")))
-        return Gathered(self.array()) & other  # type: ignore[operator]
+        return Gathered(self.array()) & gathered(other)  # type: ignore[operator]
 
     __rand__ = __and__
 

@@ -323,7 +323,8 @@ def nc_matmul(
     dtype = left.dtype if is_transpose else dtypes.float32
     if left.free > matmul.STATIONARY_COLUMNS:
         broken_rule(
-            f"nki.isa.nc_matmul: stationary {left.name} has {left.free} columns; at most {matmul.STATIONARY_COLUMNS}: tile its free dimension"
+            f"nki.isa.nc_matmul: stationary {left.name} has {left.free} columns; at most {matmul.STATIONARY_COLUMNS}: "
+            "tile its free dimension"
         )
     result = allocate((left.free, right.free), dtype, MemoryRegion.psum, legacy=True)
     if kept is None or columns is None:
@@ -356,7 +357,8 @@ def nc_transpose(data: View, *, mask: Any = None, dtype: Any = None, engine: Any
         return fresh(result, (patterns.transpose_by_vector(result, data),))
     if data.free > matmul.STATIONARY_COLUMNS:
         broken_rule(
-            f"nki.isa.nc_transpose: {data.name} {list(data.shape)} is larger than the [128, 128] that the Tensor engine transposes: tile it"
+            f"nki.isa.nc_transpose: {data.name} {list(data.shape)} is larger than the [128, 128] "
+            "that the Tensor engine transposes: tile it"
         )
     result = allocate((data.free, data.partitions), kind, MemoryRegion.psum, legacy=True)
     return fresh(result, matmul.transpose_by_tensor(result, data), spaces=(Space.PSUM,))

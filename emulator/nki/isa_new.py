@@ -267,7 +267,7 @@ def nc_matmul(
 def nc_transpose(dst: View, data: View, engine: Any = _unknown, name: Any = None, **ignored: Any) -> None:
     """Transpose partitions and free elements on the Tensor or the Vector engine."""
     target, source = _dst(dst, "nc_transpose"), _tile(data, "nc_transpose", "data")
-    if target.space is Space.SBUF and engine is _unknown or patterns.by_vector(source, target.space, engine):
+    if (target.space is Space.SBUF and engine is _unknown) or patterns.by_vector(source, target.space, engine):
         patterns.transpose_by_vector(target, source)
     else:
         matmul.transpose_by_tensor(target, source)

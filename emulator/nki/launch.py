@@ -93,6 +93,8 @@ def default_target() -> str:
 class Kernel:
     """A function decorated with `nki.jit`: call it with arrays, or index it with a grid first."""
 
+    function: Callable[..., Any]
+
     def __init__(self, function: Callable[..., Any], legacy: bool, grid: tuple[Any, ...] = ()) -> None:
         self.function = function.function if isinstance(function, Kernel) else function
         self.legacy = legacy
@@ -263,6 +265,6 @@ def _to_numpy(value: Any) -> Any:
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous()
         if str(value.dtype) == "torch.bfloat16":
-            return np.asarray(value.view(dtype=getattr(sys.modules["torch"], "int16"))).view(dtypes.bfloat16)
+            return np.asarray(value.view(dtype=sys.modules["torch"].int16)).view(dtypes.bfloat16)
         return value.numpy()
     return np.asarray(value)

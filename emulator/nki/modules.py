@@ -16,7 +16,8 @@ from typing import Any
 
 from emulator.errors import unsupported
 from emulator.nki import constants, dtypes, isa_legacy, isa_new, namespace
-from emulator.nki.launch import Kernel
+from emulator.nki.index import ParDim
+from emulator.nki.launch import Kernel, NeuronCores
 from emulator.nki.nkiobject import NKIObject
 from emulator.nki.tensor import View
 
@@ -95,7 +96,7 @@ def modules() -> dict[str, ModuleType]:
 
 
 def _tree(made: dict[str, ModuleType], root: str, language: dict[str, Any], isa: dict[str, Any], legacy: bool) -> None:
-    tensor_types = {name: _TensorType for name in ("tensor", "mutable_tensor", "shape", "scalar")}
+    tensor_types = dict.fromkeys(("tensor", "mutable_tensor", "shape", "scalar"), _TensorType)
     enums = namespace.isa_enums()
     _module(made, root, _decorators(legacy) | {"tensor": View, "dtype": dtypes.CONSTANTS, "NKIObject": NKIObject})
     _module(made, f"{root}.language", language)
@@ -113,11 +114,11 @@ def _tree(made: dict[str, ModuleType], root: str, language: dict[str, Any], isa:
             "no_reorder": namespace.no_reorder,
             "allocation_scope": namespace.no_reorder,
             "multi_buffer": lambda factor=2: namespace.no_reorder(),
-            **{name: _transparent for name in ("enable_stack_allocator", "force_auto_alloc", "skip_middle_end_transformations")},
+            **dict.fromkeys(("enable_stack_allocator", "force_auto_alloc", "skip_middle_end_transformations"), _transparent),
         },
     )
     for name in ("compiler.backends", "compiler.backends.neuron", "compiler.backends.neuron.dimensions"):
-        _module(made, f"{root}.{name}", {"ParDim": namespace.ParDim, "VNC": namespace.NeuronCores} if legacy else {})
+        _module(made, f"{root}.{name}", {"ParDim": ParDim, "VNC": NeuronCores} if legacy else {})
 
 
 def _module(made: dict[str, ModuleType], name: str, contents: dict[str, Any]) -> None:

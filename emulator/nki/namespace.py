@@ -19,13 +19,10 @@ from emulator.nki.nkiobject import NKIObject
 from emulator.nki.session import current
 from emulator.nki.tensor import View
 
-_BINARY = (
-    "add subtract multiply divide maximum minimum abs_max abs_min power mod fmod equal not_equal less less_equal greater "
-    "greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift"
-).split()
-_REDUCTIONS = "sum max min mean prod var all".split()
+_REDUCTIONS = ("sum", "max", "min", "mean", "prod", "var", "all")
 #: Names that are operation tokens only.
 _TOKENS = ("average", "bypass")
+_BINARY = tuple(name for name, op in alu.OPS.items() if op.arity == 2 and name not in (*_REDUCTIONS, *_TOKENS))
 
 
 class Function:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import types
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 
@@ -13,7 +14,7 @@ class NKIObject:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        annotations = dict(cls.__dict__.get("__annotations__", {}))
+        annotations = dict(inspect.get_annotations(cls))
         for name, value in list(vars(cls).items()):
             if name.startswith("__") or isinstance(value, (types.FunctionType, property, classmethod, staticmethod, type)):
                 continue
@@ -25,14 +26,8 @@ class NKIObject:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NKIObject:
         # Undecorated classes get their constructor at first use: earlier would break a frozen dataclass.
-        if "__init__" not in cls.__dict__ and not ("__dataclass_fields__" in cls.__dict__) and cls is not NKIObject:
+        if "__init__" not in cls.__dict__ and "__dataclass_fields__" not in cls.__dict__ and cls is not NKIObject:
             inherited = any("__init__" in base.__dict__ for base in cls.__mro__[1:] if base not in (NKIObject, object))
             if not inherited or is_dataclass(cls):
                 dataclass(cls)
         return super().__new__(cls)
-
-    def __repr__(self) -> str:
-        if not is_dataclass(self):
-            return f"{type(self).__name__}()"
-        values = ", ".join(f"{f.name}={getattr(self, f.name, MISSING)!r}" for f in fields(self))
-        return f"{type(self).__name__}({values})"

@@ -12,7 +12,7 @@ from emulator.nki.tensor import View, contiguous_strides
 
 
 def reshape(view: View, shape: Any) -> View:
-    """The same elements in another shape. Raises `RuleError` where that would need a copy, or would move the partition dimension."""
+    """The same elements in another shape. Raises `RuleError` if that needs a copy or moves the partition dimension."""
     sizes = [int(size) for size in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = view.size // max(1, -prod(sizes))
@@ -23,11 +23,12 @@ def reshape(view: View, shape: Any) -> View:
     if view.paxis == 0 and sizes[0] == view.shape[0]:
         free = _strides(view, view.shape[1:], view.strides[1:], sizes[1:])
         return view.derive(view.offset, tuple(sizes), (view.strides[0], *free), 0)
-    if prod(sizes[: view.paxis]) == prod(view.shape[: view.paxis]) and sizes[view.paxis] == view.shape[view.paxis]:
-        before = _strides(view, view.shape[: view.paxis], view.strides[: view.paxis], sizes[: view.paxis])
-        after = _strides(view, view.shape[view.paxis + 1 :], view.strides[view.paxis + 1 :], sizes[view.paxis + 1 :])
-        return view.derive(view.offset, tuple(sizes), (*before, view.strides[view.paxis], *after), view.paxis)
-    broken_rule(f"{view.name} {list(view.shape)} cannot become {sizes}: a reshape keeps the partition dimension")
+    axis = view.paxis
+    if len(sizes) <= axis or prod(sizes[:axis]) != prod(view.shape[:axis]) or sizes[axis] != view.shape[axis]:
+        broken_rule(f"{view.name} {list(view.shape)} cannot become {sizes}: a reshape keeps the partition dimension")
+    before = _strides(view, view.shape[:axis], view.strides[:axis], sizes[:axis])
+    after = _strides(view, view.shape[axis + 1 :], view.strides[axis + 1 :], sizes[axis + 1 :])
+    return view.derive(view.offset, tuple(sizes), (*before, view.strides[axis], *after), axis)
 
 
 def _strides(view: View, shape: tuple[int, ...], strides: tuple[int, ...], wanted: list[int]) -> tuple[int, ...]:
@@ -52,7 +53,8 @@ def _strides(view: View, shape: tuple[int, ...], strides: tuple[int, ...], wante
             left *= dims[position][0] // dims[position + 1][0]
         if left % size:
             broken_rule(
-                f"{view.name} {list(view.shape)} cannot become a view of shape {wanted}: its layout needs a copy (nki.isa.tensor_copy)"
+                f"{view.name} {list(view.shape)} cannot become a view of shape {wanted}: "
+                "its layout needs a copy (nki.isa.tensor_copy)"
             )
         result.append(step)
         step *= size
@@ -139,11 +141,9 @@ def rearrange(view: View, source: Any, target: Any, fixed_sizes: dict[str, int] 
         names += group
     flat = [name for item in target for name in ((item,) if isinstance(item, str) else item)]
     result = permute(split, [names.index(name) for name in flat])
-    position = 0
-    for item in target:
+    for position, item in enumerate(target):
         if not isinstance(item, str) and len(item) > 1:
             result = flatten_dims(result, position, position + len(item) - 1)
-        position += 1
     return result
 
 
@@ -172,7 +172,7 @@ def access_pattern(
     last = start + sum(r for r in reach if r > 0) + itemsize
     if first < 0 or last > view.storage.nbytes or min(shape) < 1:
         broken_rule(
-            f"{view.name}: access pattern {[list(pair) for pair in pattern]} reaches outside the tensor's {view.storage.nbytes} bytes"
+            f"{view.name}: access pattern {[list(pair) for pair in pattern]} reaches outside its {view.storage.nbytes} bytes"
         )
     return view.derive(start, shape, strides, 0 if view.on_chip else None, kind)
 

@@ -23,6 +23,7 @@ class Storage:
     """The memory of one tensor. `buffer` is its bytes, None while values are off."""
 
     __slots__ = (
+        "__weakref__",
         "buffer",
         "buffer_kind",
         "forward",
@@ -205,37 +206,53 @@ class View:
 
     def reshape(self, *sizes: Any, shape: Any = None) -> View:
         """The same elements in another shape, without a copy. Raises `RuleError` where the layout does not allow it."""
-        return _reshaping().reshape(self, shape if shape is not None else sizes[0] if len(sizes) == 1 else sizes)
+        from emulator.nki import reshaping
+
+        return reshaping.reshape(self, shape if shape is not None else sizes[0] if len(sizes) == 1 else sizes)
 
     def permute(self, dims: Any) -> View:
         """The dimensions in another order."""
-        return _reshaping().permute(self, dims)
+        from emulator.nki import reshaping
+
+        return reshaping.permute(self, dims)
 
     def broadcast(self, dim: int, size: int) -> View:
         """Dimension `dim` of one element, repeated."""
-        return _reshaping().broadcast(self, dim, size)
+        from emulator.nki import reshaping
+
+        return reshaping.broadcast(self, dim, size)
 
     def expand_dim(self, dim: int) -> View:
         """A new dimension of one element."""
-        return _reshaping().expand_dim(self, dim)
+        from emulator.nki import reshaping
+
+        return reshaping.expand_dim(self, dim)
 
     expand_dims = expand_dim
 
     def squeeze_dim(self, dim: int) -> View:
         """Without a dimension of one element."""
-        return _reshaping().squeeze_dim(self, dim)
+        from emulator.nki import reshaping
+
+        return reshaping.squeeze_dim(self, dim)
 
     def reshape_dim(self, dim: int, shape: Any) -> View:
         """One dimension split into several."""
-        return _reshaping().reshape_dim(self, dim, shape)
+        from emulator.nki import reshaping
+
+        return reshaping.reshape_dim(self, dim, shape)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> View:
         """Dimensions `start_dim` to `end_dim`, both included, as one."""
-        return _reshaping().flatten_dims(self, start_dim, end_dim)
+        from emulator.nki import reshaping
+
+        return reshaping.flatten_dims(self, start_dim, end_dim)
 
     def rearrange(self, src_pattern: Any, dst_pattern: Any, fixed_sizes: dict[str, int] | None = None) -> View:
         """Dimensions split, ordered and merged by name."""
-        return _reshaping().rearrange(self, src_pattern, dst_pattern, fixed_sizes)
+        from emulator.nki import reshaping
+
+        return reshaping.rearrange(self, src_pattern, dst_pattern, fixed_sizes)
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> View:
         """Part of one dimension."""
@@ -255,21 +272,29 @@ class View:
         dtype: Any = None,
     ) -> View:
         """The storage walked by an access pattern of `[stride, count]` pairs."""
-        return _reshaping().access_pattern(self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype)
+        from emulator.nki import reshaping
+
+        return reshaping.access_pattern(self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype)
 
     def view(self, dtype: Any) -> View:
         """The same bytes as another type."""
-        return _reshaping().reinterpret(self, dtype)
+        from emulator.nki import reshaping
+
+        return reshaping.reinterpret(self, dtype)
 
     reinterpret_cast = view
 
     def get_pattern(self) -> list[list[int]]:
         """`[[stride, count], ...]` in elements."""
-        return _reshaping().pattern_of(self)
+        from emulator.nki import reshaping
+
+        return reshaping.pattern_of(self)
 
     def is_contiguous(self) -> bool:
         """Whether the free dimensions lie row after row."""
-        return _reshaping().is_contiguous(self)
+        from emulator.nki import reshaping
+
+        return reshaping.is_contiguous(self)
 
     def is_indirect(self) -> bool:
         """Whether the address depends on data."""
@@ -283,7 +308,9 @@ class View:
 
     def astype(self, dtype: Any) -> View:
         """A copy of the tile in another type."""
-        return _arithmetic().unary("copy", self, dtype, legacy=self.legacy)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.unary("copy", self, dtype, legacy=self.legacy)
 
     # -- operators
 
@@ -293,25 +320,37 @@ class View:
         return add_in_place(self, other)
 
     def __isub__(self, other: Any) -> View:
-        return _arithmetic().into(self, "subtract", self, other)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.into(self, "subtract", self, other)
 
     def __imul__(self, other: Any) -> View:
-        return _arithmetic().into(self, "multiply", self, other)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.into(self, "multiply", self, other)
 
     def __itruediv__(self, other: Any) -> View:
-        return _arithmetic().into(self, "divide", self, other)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.into(self, "divide", self, other)
 
     def __neg__(self) -> View:
-        return _arithmetic().unary("negative", self, legacy=self.legacy)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.unary("negative", self, legacy=self.legacy)
 
     def __invert__(self) -> View:
-        return _arithmetic().unary("invert", self, legacy=self.legacy)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.unary("invert", self, legacy=self.legacy)
 
 
 def _operator(name: str, reverse: bool = False) -> Any:
     def method(self: View, other: Any) -> View:
         x, y = (other, self) if reverse else (self, other)
-        return _arithmetic().binary(name, x, y, legacy=self.legacy)
+        from emulator.nki.language import arithmetic
+
+        return arithmetic.binary(name, x, y, legacy=self.legacy)
 
     return method
 
@@ -333,18 +372,6 @@ for _symbol, _name in {
     setattr(View, f"__r{_symbol}__", _operator(_name, reverse=True))
 for _symbol, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
     setattr(View, f"__{_symbol}__", _operator(_name))
-
-
-def _arithmetic() -> Any:
-    from emulator.nki.language import arithmetic
-
-    return arithmetic
-
-
-def _reshaping() -> Any:
-    from emulator.nki import reshaping
-
-    return reshaping
 
 
 _compressed: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]] = {}
@@ -382,6 +409,6 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 def need_view(value: Any, call: str, argument: str) -> View:
     """`value` as a tensor. Raises `RuleError` for anything else."""
-    if isinstance(value, View):
-        return value
-    broken_rule(f"{call}: {argument} is {type(value).__name__}, not a tensor")
+    if not isinstance(value, View):
+        broken_rule(f"{call}: {argument} is {type(value).__name__}, not a tensor")
+    return value

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from emulator.errors import broken_rule, unsupported
-from emulator.nki import activations, alu, dtypes
+from emulator.nki import activations, dtypes
 from emulator.nki.access import allocate
 from emulator.nki.assign import fresh
 from emulator.nki.constants import MemoryRegion
@@ -118,9 +118,7 @@ def _unary_into(target: View, name: str, source: View) -> int:
         return elementwise.reciprocal(target, source)
     if name in activations.FUNCTIONS:
         return scalar.activation(target, name, source, call=call)
-    if alu.find(name).arity == 1:
-        return elementwise.tensor_scalar(target, source, name, 0, call=call)
-    unsupported(call)
+    return elementwise.tensor_scalar(target, source, name, 0, call=call)
 
 
 def reduction(name: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False, *, legacy: bool) -> View:

@@ -33,7 +33,8 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", *, legac
         tensor: View = session.shared[session.shared_used - 1]
         if tensor.shape != tuple(int(size) for size in sizes):
             broken_rule(
-                f"instances of the launch allocate different shared_hbm tensors: {list(tensor.shape)} in the first, {list(sizes)} in this one"
+                f"instances of the launch allocate different shared_hbm tensors: {list(tensor.shape)} in the first, "
+                f"{list(sizes)} in this one"
             )
         return tensor.as_generation(legacy)
     tensor = allocate(sizes, dtype, region, name=name, legacy=legacy, shared=True)
@@ -85,7 +86,8 @@ def load(src: Any, dtype: Any = None, mask: Any = None, *, legacy: bool) -> View
     shape = src.shape if src.ndim > 1 else (*src.shape, 1) if src.ndim else (1, 1)
     if shape[0] > PARTITIONS:
         broken_rule(
-            f"{call}: {src.name} {list(src.shape)} has {shape[0]} rows for {PARTITIONS} partitions; load tiles of at most {PARTITIONS} rows"
+            f"{call}: {src.name} {list(src.shape)} has {shape[0]} rows for {PARTITIONS} partitions; "
+            f"load tiles of at most {PARTITIONS} rows"
         )
     result = allocate(shape, dtype or src.dtype, MemoryRegion.sbuf, legacy=legacy)
     if mask is None:

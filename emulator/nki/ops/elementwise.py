@@ -186,7 +186,7 @@ def tensor_copy_predicated(dst: View, src: Any, predicate: View, reverse_pred: b
     """The row of a copy of the elements whose predicate is not zero (zero, if reversed); the others stay."""
     call = "nki.isa.tensor_copy_predicated"
     same_tile(call, dst, predicate)
-    reads = (predicate,)
+    reads: tuple[View, ...] = (predicate,)
     if isinstance(src, View):
         same_tile(call, dst, src)
         if src.space is Space.PSUM and predicate.space is Space.PSUM:

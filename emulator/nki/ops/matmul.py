@@ -44,7 +44,7 @@ def nc_matmul(
     tile_size: Any = (),
     perf_mode: Any = None,
 ) -> tuple[int, ...]:
-    """The rows of the MATMULs of `dst (+)= stationary.T @ moving`: two for fp32, whose halves of the bits go one after the other."""
+    """The rows of the MATMULs of `dst (+)= stationary.T @ moving`: two for fp32, half of the bits each."""
     call = "nki.isa.nc_matmul"
     if getattr(perf_mode, "name", "none") not in ("none",):
         unsupported(f"{call} with perf_mode={perf_mode.name}")

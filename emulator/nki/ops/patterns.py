@@ -40,7 +40,7 @@ def iota(dst: View, values: Any, elements: int) -> int:
 
 
 def affine_select(dst: View, predicate: Any, elements: int, on_true: View, on_false: float) -> int:
-    """The row that keeps `on_true` where `predicate()` holds, one row of `elements` for each partition, and writes `on_false` elsewhere."""
+    """The row that keeps `on_true` where `predicate()`, `elements` for each partition, holds, and writes `on_false` elsewhere."""
     call = "nki.isa.affine_select"
     same_tile(call, dst, on_true)
     if elements != dst.free:

@@ -27,7 +27,8 @@ def free_axes(call: str, data: View, axis: Any) -> tuple[int, ...]:
     axes = tuple(sorted({int(a) % ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}))
     if 0 in axes and data.on_chip:
         broken_rule(
-            f"{call}: axis 0 of {data.name} is the partition dimension; reduce free axes, and transpose or multiply by ones to sum partitions"
+            f"{call}: axis 0 of {data.name} is the partition dimension; reduce free axes, "
+            "and transpose or multiply by ones to sum partitions"
         )
     return axes
 
@@ -157,7 +158,8 @@ def bn_stats(dst: View, data: View) -> int:
     call = "nki.isa.bn_stats"
     if data.free > BN_STATS_ELEMENTS:
         broken_rule(
-            f"{call}: {data.name} has {data.free} elements per partition; at most {BN_STATS_ELEMENTS}: split it, and join with bn_aggr"
+            f"{call}: {data.name} has {data.free} elements per partition; at most {BN_STATS_ELEMENTS}: "
+            "split it, and join with bn_aggr"
         )
     if dst.free != 6 or dst.partitions != data.partitions:
         broken_rule(f"{call}: dst {dst.name} {list(dst.shape)} has to be [{data.partitions}, 6]")

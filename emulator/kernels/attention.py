@@ -18,6 +18,9 @@ def attention_forward(q_t: Any, k_t: Any, v: Any) -> Any:
     d is at most 128, queries a multiple of 128, keys of 512. Queries and keys come transposed because the first matmul contracts
     over d. The second contracts over keys, so the weights are transposed on the Tensor engine, 128 x 128 at a time. Weights are
     kept in v's type, sums in float32; the division by the row's sum is done last, on d columns instead of all keys.
+
+    Each engine runs its instructions in order, so the second matmul of a tile of queries is issued after the first one of the
+    next tile: the Tensor engine works on while the other engines compute the softmax.
     """
     depth, queries = q_t.shape
     _, keys = k_t.shape
@@ -32,15 +35,24 @@ def attention_forward(q_t: Any, k_t: Any, v: Any) -> Any:
         nisa.dma_copy(dst=v_tile, src=v[nl.ds(key * KEYS_PER_MATMUL, KEYS_PER_MATMUL), :])
         v_tiles.append(v_tile)
 
-    for query in nl.affine_range(queries // QUERIES):
-        here = nl.ds(query * QUERIES, QUERIES)
+    pending: tuple[int, Any, Any] | None = None
+    for query in nl.sequential_range(queries // QUERIES):
         q_tile = nl.ndarray((depth, QUERIES), dtype=q_t.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=q_tile, src=q_t[:, here])
+        nisa.dma_copy(dst=q_tile, src=q_t[:, nl.ds(query * QUERIES, QUERIES)])
         scores, largest = score(q_tile, k_tile)
         weights, sums = exponentiate(scores, largest, scale, v.dtype)
-        result = weigh(weights, sums, v_tiles)
-        nisa.dma_copy(dst=attended[here, :], src=result)
+        if pending is not None:
+            finish(attended, *pending, v_tiles)
+        pending = query, weights, sums
+    assert pending is not None, "there have to be at least 128 queries"
+    finish(attended, *pending, v_tiles)
     return attended
+
+
+def finish(attended: Any, query: int, weights: Any, sums: Any, v_tiles: list[Any]) -> None:
+    """Weigh v for one tile of queries and store it."""
+    result = weigh(weights, sums, v_tiles)
+    nisa.dma_copy(dst=attended[nl.ds(query * QUERIES, QUERIES), :], src=result)
 
 
 def score(q_tile: Any, k_tile: Any) -> tuple[Any, Any]:
@@ -74,15 +86,28 @@ def exponentiate(scores: Any, largest: Any, scale: float, dtype: Any) -> tuple[A
 def weigh(weights: Any, sums: Any, v_tiles: list[Any]) -> Any:
     """The mean of v's rows [queries, d] with the given weights, which add up to `sums`."""
     depth, dtype = v_tiles[0].shape[1], v_tiles[0].dtype
+    turned = [transpose(weights, start) for start in range(0, weights.shape[1], KEYS)]
     total = nl.ndarray((QUERIES, depth), dtype=nl.float32, buffer=nl.psum)
     for key, v_tile in enumerate(v_tiles):
-        turned = nl.ndarray((KEYS_PER_MATMUL, QUERIES), dtype=dtype, buffer=nl.psum)
-        nisa.nc_transpose(dst=turned, data=weights[:, nl.ds(key * KEYS_PER_MATMUL, KEYS_PER_MATMUL)])
-        weights_t = nl.ndarray((KEYS_PER_MATMUL, QUERIES), dtype=dtype, buffer=nl.sbuf)
-        nisa.tensor_copy(dst=weights_t, src=turned)
-        nisa.nc_matmul(dst=total, stationary=weights_t, moving=v_tile)
+        group, position = divmod(key, KEYS // KEYS_PER_MATMUL)
+        nisa.nc_matmul(dst=total, stationary=turned[group][:, nl.ds(position * QUERIES, QUERIES)], moving=v_tile)
     inverse = nl.ndarray((QUERIES, 1), dtype=nl.float32, buffer=nl.sbuf)
     nisa.reciprocal(dst=inverse, data=sums)
     result = nl.ndarray((QUERIES, depth), dtype=dtype, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=result, data=total, op0=nl.multiply, operand0=inverse)
     return result
+
+
+def transpose(weights: Any, start: int) -> Any:
+    """Columns `start` to `start + 512` of the weights as four transposed squares side by side, [128 keys, 4 x 128 queries].
+
+    They share a PSUM bank, so that one copy empties it: a copy of 512 columns costs less than four of 128.
+    """
+    width = KEYS // KEYS_PER_MATMUL * QUERIES
+    squares = nl.ndarray((KEYS_PER_MATMUL, width), dtype=weights.dtype, buffer=nl.psum)
+    for part in nl.affine_range(KEYS // KEYS_PER_MATMUL):
+        source = weights[:, nl.ds(start + part * KEYS_PER_MATMUL, KEYS_PER_MATMUL)]
+        nisa.nc_transpose(dst=squares[:, nl.ds(part * QUERIES, QUERIES)], data=source)
+    turned = nl.ndarray((KEYS_PER_MATMUL, width), dtype=weights.dtype, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=turned, src=squares)
+    return turned

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from collectors.nki.ids import Ids
-from collectors.nki.rows import Int, ints, rank_within, take, unique_rows
+from collectors.nki.rows import Int, ints, rank_within, sum_by, take, unique_rows
 from collectors.nki.semaphores import semaphore_names
 from collectors.nki.traffic import operand_bytes
-from emulator.program import Access, Operands, Program, Space, TensorSpec, Timeline
+from emulator.program import Access, Operands, Packets, Program, Space, TensorSpec, Timeline
 
 _NANOSECONDS = 1_000_000_000
 
@@ -165,7 +165,6 @@ def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa
     whole = packets.transfer
     duration = packets.end - packets.start
     queue = moves.queue[whole]
-    same = moves.read_bytes == moves.write_bytes
     return pa.table(
         {
             "start_ts": ints(packets.start),
@@ -176,8 +175,8 @@ def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa
             "packet_idx": ints(rank_within(whole), type=pa.int32()),
             "packet_aggregation_id": ints(ids.transfer[whole]),
             "engine_idx": ints(packets.engine),
-            "read_bytes": ints(packets.nbytes, missing=~same[whole]),
-            "write_bytes": ints(packets.nbytes, missing=~same[whole]),
+            "read_bytes": ints(_share_of(packets, moves.read_bytes)),
+            "write_bytes": ints(_share_of(packets, moves.write_bytes)),
             "transfer_bytes": ints(packets.nbytes),
             "throughput": throughput(packets.nbytes, duration),
             "queue_type": take([q.type for q in timeline.queues], queue),
@@ -186,6 +185,19 @@ def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa
             "queue_idx": ints(np.array([q.index for q in timeline.queues] or [0], np.int64)[queue]),
         }
     )
+
+
+def _share_of(packets: Packets, whole: Int) -> Int:
+    """Each packet's part of its transfer's bytes, in proportion to what it moves; the parts add up to the whole."""
+    order = np.argsort(packets.transfer, kind="stable")
+    transfer, moved = packets.transfer[order], packets.nbytes[order]
+    total = sum_by(transfer, moved, len(whole))
+    done = np.cumsum(moved) - (np.cumsum(total) - total)[transfer]
+    scaled = np.where(total[transfer] > 0, done * whole[transfer] // np.maximum(total[transfer], 1), 0)
+    before = np.where(rank_within(transfer) > 0, np.concatenate(([0], scaled[:-1])), 0) if len(order) else scaled
+    share = np.empty(len(order), np.int64)
+    share[order] = scaled - before
+    return share
 
 
 def dma_queues_info(timeline: Timeline) -> pa.Table:

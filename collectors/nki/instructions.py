@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from collectors.nki.ids import Ids
 from collectors.nki.layers import Layers
 from collectors.nki.operands import operand_texts
 from collectors.nki.rows import Int, ints, rank_within, take
-from collectors.nki.semaphores import synchronisation
+from collectors.nki.semaphores import synchronisation, words
 from collectors.nki.source import Sources, call_names, loop_texts
 from collectors.nki.traffic import Traffic
 from emulator.opcodes import track
@@ -89,8 +88,7 @@ def _attributes(program: Program) -> list[str]:
 
 def _operands(program: Program, timeline: Timeline) -> pa.Array:
     details = take(_attributes(program), program.detail)
-    joined = pc.binary_join_element_wise(synchronisation(timeline), details, operand_texts(program), " ", null_handling="skip")
-    return pc.utf8_trim_whitespace(joined)
+    return words(synchronisation(timeline), details, operand_texts(program))
 
 
 @dataclass(frozen=True, slots=True)

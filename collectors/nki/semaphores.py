@@ -41,7 +41,15 @@ def synchronisation(timeline: Timeline) -> pa.Array:
     by_more = pc.binary_join_element_wise(take(names, timeline.semaphore), _text(step), pa.scalar("+="))
     by_more = pc.binary_join_element_wise(by_more, "@complete", "")
     raises = pc.if_else(pa.array(step == 1), by_one, by_more)
-    return pc.binary_join_element_wise(waits, raises, " ", null_handling="skip")
+    return words(waits, raises)
+
+
+def words(*parts: pa.Array) -> pa.Array:
+    """The parts of each row with spaces between, parts that are null or empty left out."""
+    # binary_join_element_wise(null_handling="skip") loses rows whose parts are all null.
+    filled = [pc.fill_null(part, "") for part in parts]
+    spaced = [pc.if_else(pc.equal(part, ""), "", pc.binary_join_element_wise(part, " ", "")) for part in filled]
+    return pc.utf8_rtrim(pc.binary_join_element_wise(*spaced, ""), " ")
 
 
 def _text(values: Int) -> pa.Array:

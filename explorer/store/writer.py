@@ -66,7 +66,7 @@ def write(
     not a profile; ProfileError if it cannot be written.
     """
     path = Path(path)
-    _refuse(path, force)
+    check_destination(path, force)
     whole = {name: conform(name, table) for name, table in tables.items() if table.num_rows}
     if "Metadata" not in whole:
         raise ValueError("a profile has a Metadata row")
@@ -85,7 +85,8 @@ def write(
         raise ProfileError(f"{path}: cannot write the profile: {error.strerror or error}; nothing was written") from error
 
 
-def _refuse(path: Path, force: bool) -> None:
+def check_destination(path: Path, force: bool) -> None:
+    """Raise UsageError if `write` would: before long work, not after it."""
     if not (path.exists() or path.is_symlink()):
         return
     if not path.is_dir() or path.is_symlink():

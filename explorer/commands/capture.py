@@ -1,0 +1,110 @@
+"""Run an NKI kernel on the emulator and write its profile. Arrays named by shape are filled from the seed; what the kernel computes
+is thrown away, when it computes it is kept: instructions, transfers and waits, with the lines that asked for them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collectors.nki import Captured
+    from collectors.nki.run import Request
+
+#: What the last line counts, by table.
+_COUNTED = {"Instruction": "instructions", "DmaPacketAggregated": "transfers"}
+_TARGETS = ("trn1", "trn2", "trn3")
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("kernel", metavar="KERNEL.py[:function]", help="Python file, and which of its kernels if it has several")
+    parser.add_argument("-o", "--output", required=True, metavar="PROFILE", type=Path, help="directory to write the profile to")
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="kernel argument: an array by type and shape (x=bf16[128,512]), one from a file (x=@x.npy), or a plain value (n=4)",
+    )
+    parser.add_argument("--target", choices=_TARGETS, default="trn2", help="NeuronCore generation (default: trn2)")
+    parser.add_argument("--grid", metavar="N[,N]", default="", help="SPMD grid to launch the kernel with, such as 2 or 2,4")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the arrays (default: 0)")
+    parser.add_argument("--no-values", action="store_true", help="record instructions without computing values: faster")
+    parser.add_argument(
+        "--source-root", type=Path, metavar="DIR", help="stored source paths are relative to this (default: the kernel's folder)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace a profile that exists")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Capture; returns the exit code."""
+    from collectors.nki.run import Request, split
+    from explorer.store import writer
+
+    file, function = split(args.kernel)
+    writer.check_destination(args.output, args.force)
+    request = Request(
+        file, function, tuple(args.arg), args.target, grid(args.grid), args.seed, not args.no_values, args.source_root
+    )
+    captured = record(request)
+    progress(f"writing {args.output}")
+    writer.write(args.output, captured.tables, force=args.force, descriptions=captured.descriptions)
+    progress("")
+    print(done(args.output, captured), file=sys.stderr)
+    return 0
+
+
+def grid(text: str) -> tuple[int, ...]:
+    """The SPMD grid meant by "2" or "2,4"; empty for none. Raises UsageError on anything else."""
+    from explorer.store.errors import UsageError
+
+    sizes = [size.strip() for size in text.split(",")] if text else []
+    if not all(size.isdigit() and int(size) > 0 for size in sizes):
+        raise UsageError(f"--grid {text}: not whole numbers with commas between; write for example --grid 2 or --grid 2,4")
+    return tuple(int(size) for size in sizes)
+
+
+def record(request: Request) -> Captured:
+    """The tables of a run. A kernel that raises shows its own traceback; that and what the emulator refuses become ProfileError."""
+    from collectors.nki import run as collector
+    from emulator.errors import EmulatorError, KernelError
+    from explorer.store.errors import ProfileError
+
+    if request.seed < 0:
+        from explorer.store.errors import UsageError
+
+        raise UsageError(f"--seed {request.seed}: a seed is 0 or more")
+    try:
+        return collector.record(request, progress)
+    except KernelError as error:
+        progress("")
+        print(error.traceback, file=sys.stderr, end="")
+        raise ProfileError(f"{error}; the kernel raised, nothing was written") from error
+    except EmulatorError as error:
+        progress("")
+        raise ProfileError(str(error)) from error
+
+
+def progress(text: str) -> None:
+    """What is being done, on one line of stderr that the next call overwrites; nothing where that is no terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}{'...' if text else ''}")
+        sys.stderr.flush()
+
+
+def done(path: Path, captured: Captured) -> str:
+    """The line that says what was written and how to look at it."""
+    from explorer.times import format_time
+
+    rows = {name: table.num_rows for name, table in captured.tables.items()}
+    counts = " and ".join(f"{rows[name]:,} {what}" for name, what in _COUNTED.items() if name in rows) or "no instructions"
+    metadata = captured.tables["Metadata"]
+    took = metadata["last_hw_timestamp"][0].as_py() - metadata["first_hw_timestamp"][0].as_py()
+    target, name, trace = metadata["ts_target"][0].as_py(), shlex.quote(str(path)), shlex.quote(f"{path.name}.pftrace")
+    return (
+        f"{path}: emulated profile, {len(captured.tables) + 1} tables, {counts}, {format_time(took)} on {target};"
+        f" browse it: trnscope tui {name}; or: trnscope export perfetto {name} -o {trace}"
+    )

@@ -150,7 +150,7 @@ class View:
         """The elements in place, as numpy sees them."""
         buffer = self.storage.buffer
         assert buffer is not None
-        return np.ndarray(self.shape, self.dtype, buffer, self.offset, self.strides)
+        return np.ndarray(self.shape, dtypes.storage(self.dtype), buffer, self.offset, self.strides)
 
     def tile(self) -> Array:
         """The elements in place with the partition dimension first, of at least two dimensions."""
@@ -170,7 +170,7 @@ class View:
     def write(self, values: Array) -> None:
         """Store `values` (partition dimension first), cast to the view's dtype; equal element counts suffice."""
         target = self.tile()
-        if values.dtype != target.dtype:
+        if values.dtype != self.dtype:
             values = dtypes.cast(values, self.dtype)
         if values.shape != target.shape and values.size == target.size:
             values = values.reshape(target.shape)

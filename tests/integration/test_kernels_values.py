@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from emulator.nki import activations
+from emulator.nki import activations, dtypes
 from emulator.run import load_kernel, run_kernel
 from tests.bounds import Bounded, check, exact, matmul, scan
 
@@ -256,3 +256,40 @@ def _random(rng: np.random.Generator, argument: Any, case: Case) -> Any:
     if case.function == "narrow_integers":
         values = values * 100
     return values.astype(case.dtype)
+
+
+@pytest.mark.parametrize("name", [name for name, dtype in dtypes.CONSTANTS.items() if not dtypes.is_packed(dtype)])
+def test_tiles_of_every_type_round_as_their_type_does(name: str) -> None:
+    dtype = dtypes.CONSTANTS[name]
+    x = (np.random.default_rng(5).standard_normal((128, 96)) * 50).astype(np.float32)
+    x = np.abs(x) if name == "float8_e8m0fnu" else x
+    result = run_kernel(load_kernel(TESTS / "current_compute.py", "round_trip"), (x, dtype)).outputs
+    np.testing.assert_array_equal(result, dtypes.to_float32(dtypes.cast(x, dtype)))
+    assert (result != x).any() == (name != "float32")
+
+
+def test_what_nothing_wrote_is_nan() -> None:
+    x = np.ones((16, 8), np.float32)
+    result = run_kernel(load_kernel(TESTS / "current_compute.py", "half_written"), (x,)).outputs
+    np.testing.assert_array_equal(result[:, :4], 2)
+    assert np.isnan(result[:, 4:]).all()
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "shapes"),
+    [
+        ("matmul.py", "matmul_blocked", ((512, 1024), (512, 1024))),
+        ("matmul.py", "matmul_unblocked", ((256, 128), (256, 512))),
+        ("attention.py", "attention_forward", ((128, 256), (128, 512), (512, 128))),
+        ("rmsnorm.py", "rmsnorm", ((200, 96), (1, 96))),
+        ("vector_add.py", "vector_add", ((128, 4096), (128, 4096))),
+    ],
+)
+def test_a_kernel_asks_for_the_same_without_values(file: str, function: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    given = [np.zeros(shape, BF16) for shape in shapes]
+    kernel = load_kernel(BUNDLED / file, function)
+    with_values, without = run_kernel(kernel, given).program, run_kernel(kernel, given, values=False).program
+    assert len(with_values) == len(without) > 0
+    for column in ("opcode", "engine", "n", "m", "k", "stack"):
+        np.testing.assert_array_equal(getattr(with_values, column), getattr(without, column))
+    np.testing.assert_array_equal(with_values.operands.offset, without.operands.offset)

@@ -147,3 +147,29 @@ def transposed(x):
             nisa.tensor_copy(dst=result, src=turned)
             nisa.dma_copy(dst=out[nl.ds(j * P, P), nl.ds(i * P, P)], src=result)
     return out
+
+
+@nki.jit
+def round_trip(x, dtype):
+    """x as `dtype` and back: what the type's rounding leaves of it."""
+    rows, width = x.shape
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.ndarray((rows, width), dtype=nl.float32, buffer=nl.sbuf)
+    kept = nl.ndarray((rows, width), dtype=dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_copy(dst=kept, src=tile)
+    nisa.tensor_copy(dst=tile, src=kept)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+@nki.jit
+def half_written(x):
+    """A tile of which only the first half of each row was written."""
+    rows, width = x.shape
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.ndarray((rows, width), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile[:, 0 : width // 2], src=x[:, 0 : width // 2])
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out

@@ -1,4 +1,7 @@
-"""`left_t.T @ right` in float32, and in bfloat16 with float32 sums. Both take float32 [K, M] and [K, N]; M, K multiples of 128, N of 512."""
+"""`left_t.T @ right` in float32, and in bfloat16 with float32 sums.
+
+Both take float32 [K, M] and [K, N]; K and M are multiples of 128, N of 512.
+"""
 
 import nki
 import nki.isa as nisa

@@ -1,6 +1,6 @@
-"""`left @ right` whose left matrix is turned on the Tensor engine, and one that comes turned. K and M are multiples of 128, N is 512.
+"""`left @ right` whose left matrix is turned on the Tensor engine, and one that comes turned.
 
-The two kernels take the left matrix as [M, K] and as [K, M].
+The two kernels take the left matrix as [M, K] and as [K, M]; K and M are multiples of 128, the right matrix is [K, 512].
 """
 
 import nki

@@ -26,7 +26,7 @@ class Profile:
         self.path = path
         self._memory = dict(memory)
         self._footers = {file: _footer(file) for parts in files.values() for file in parts}
-        self._recent: tuple[tuple[Path, int] | None, pa.Table | None] = (None, None)
+        self._recent: dict[str, tuple[Path, int, pa.Table]] = {}
         self._files = {n: tuple(parts) for n, parts in files.items() if any(self._footers[f].num_rows for f in parts)}
 
     @classmethod
@@ -93,9 +93,9 @@ class Profile:
             for group in range(self._footers[file].num_row_groups):
                 rows = self._footers[file].row_group(group).num_rows
                 if 0 <= before < rows:
-                    if self._recent[0] != (file, group):
-                        self._recent = ((file, group), self._read_group(file, group, None))
-                    raw = self._recent[1]
+                    if self._recent.get(name, (None, 0))[:2] != (file, group):
+                        self._recent[name] = (file, group, self._read_group(file, group, None))
+                    raw = self._recent[name][2]
                     return dict(_shape(name, raw.slice(before, 1), self.columns(name), file).to_pylist()[0])
                 before -= rows
         raise IndexError(f"{name} has no row {position}")

@@ -71,7 +71,7 @@ class Details(Lines):
             if column in fields:
                 lines.append((Text().append(f"{word} ", style="dim").append(name(str(fields[column]))), None))
         lines += self._edges("waited for", before, done=True) + self._edges("waited for it", after, done=False)
-        frames, loops = self.model.origins.stack(fields), self.model.origins.loops(fields)
+        frames, loops = self.model.origins.of(fields)
         if frames:
             lines.append((Text("called from, innermost first", style="bold"), None))
             lines += [(Text(f"  {name(f.place)}  {name(f.function or '')}"), None) for f in frames]

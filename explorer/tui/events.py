@@ -88,9 +88,11 @@ class Track:
         return int(first + here[0]) if len(here) else -1
 
     def nearest(self, time: int) -> int:
-        """The table row over `time` or nearest to it: work before waits."""
-        work = self.work.nearest(time)
-        return int(self.work_rows[work]) if work >= 0 else int(self.wait_rows[self.waits.nearest(time)])
+        """The table row over `time` or nearest to it; work before waits."""
+        work, wait = self.work.nearest(time), self.waits.nearest(time)
+        if wait < 0 or (work >= 0 and self.work.distance(work, time) <= self.waits.distance(wait, time)):
+            return int(self.work_rows[work])
+        return int(self.wait_rows[wait])
 
 
 def instructions(profile: Profile) -> Events | None:

@@ -38,10 +38,13 @@ class Origins:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
 
-    def stack(self, row: Mapping[str, Any]) -> list[Frame]:
-        """The frames of an `Instruction` row, innermost first."""
+    def of(self, row: Mapping[str, Any]) -> tuple[list[Frame], list[tuple[str, int]]]:
+        """The frames of an `Instruction` row, innermost first, and its loop variables with their values, outermost first."""
         tie = self._tie(row)
-        inner = tie.get("stack_frame_id") if tie else None
+        return self._stack(row, tie), self._loops(tie)
+
+    def _stack(self, row: Mapping[str, Any], tie: Mapping[str, Any]) -> list[Frame]:
+        inner = tie.get("stack_frame_id")
         ids = [int(i) for i in re.findall(r"\d{1,18}", str(row.get("stack_frame_ids") or ""))]
         if inner is None and ids:
             inner = ids[-1]
@@ -53,10 +56,8 @@ class Origins:
             inner = held["parent_stack_frame_id"]
         return frames
 
-    def loops(self, row: Mapping[str, Any]) -> list[tuple[str, int]]:
-        """Loop variables around an `Instruction` row with their values, outermost first."""
-        tie = self._tie(row)
-        inner = tie.get("iteration_variables_id") if tie else None
+    def _loops(self, tie: Mapping[str, Any]) -> list[tuple[str, int]]:
+        inner = tie.get("iteration_variables_id")
         found: list[tuple[str, int]] = []
         while inner in self._iterations and len(found) < _DEEPEST:
             held = self._iterations[inner]
@@ -64,12 +65,13 @@ class Origins:
             inner = held["parent_iteration_variable_id"]
         return found
 
-    def _tie(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _tie(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The `KernelInstructions` row that the instruction names; empty where there is none."""
         name = row.get(_TIE)
         if name is None or self._names is None:
-            return None
+            return {}
         rows = rows_equal(self._names, str(name))
-        return self._profile.row("KernelInstructions", int(rows[0])) if len(rows) else None
+        return self._profile.row("KernelInstructions", int(rows[0])) if len(rows) else {}
 
     @cached_property
     def _names(self) -> pa.ChunkedArray | None:

@@ -73,6 +73,10 @@ class Spans:
         cells = self.sample(first, max(last, first + 1), 1)
         return int(cells.left[0] if cells.left[0] >= 0 else cells.right[0])
 
+    def distance(self, span: int, time: int) -> int:
+        """Nanoseconds between a span and a time; 0 where it lies over it."""
+        return max(int(self.start[span]) - time, time - int(self.end[span]), 0)
+
     def nearest(self, time: int) -> int:
         """The span over `time`, else the one that begins or ends nearest to it; -1 without any."""
         if not len(self):

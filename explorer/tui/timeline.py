@@ -60,8 +60,9 @@ class Timeline(Pane):
         self.colour_by: ColourBy = "opcode"
         self._top = 0
         self._lit: dict[str, NDArray[np.bool_]] = {}
-        self._words = {t: [*(_word(n) for n in e.name.names), "?"] for t, e in model.events.items()}
-        self._marks: dict[tuple[int, int], str] = {}
+        self._words = {t: [*(self._word(n) for n in e.name.names), "?"] for t, e in model.events.items()}
+        self._marks: dict[int, dict[int, str]] = {}
+        self._marks_of: tuple[View, int] | None = None
         self.neighbours: list[tuple[Ref, str]] = []
         self._keys: dict[tuple[str, ColourBy], list[str]] = {}
         self._hues: dict[tuple[str, ColourBy], list[int]] = {}
@@ -71,7 +72,7 @@ class Timeline(Pane):
     def show(self, view: View, track: int, selected: Ref | None, neighbours: list[tuple[Ref, str]]) -> None:
         """Draw that window, with that track and row marked; `neighbours` are rows to be marked with a character."""
         self.view, self.track, self.selected, self.neighbours = view, track, selected, neighbours
-        self._place_marks()
+        self._marks_of = None
         self._reveal_track()
         self.refresh()
 
@@ -118,16 +119,19 @@ class Timeline(Pane):
         last, count = min(self._top + rows, len(self.model.tracks)), len(self.model.tracks)
         self.border_subtitle = Content(f"rows {self._top + 1}-{last} of {count}") if last - self._top < count else None
 
-    def _place_marks(self) -> None:
-        self._marks = {}
-        for ref, mark in self.neighbours:
-            start, end = self.model.span(ref)
-            at = self.cell_of(start)
-            if 0 <= at < self.width or (start < self.view.last and end > self.view.first):
-                self._marks[self.model.track_of(ref), min(max(at, 0), self.width - 1)] = mark
+    def _marks_on(self, number: int) -> dict[int, str]:
+        """Cells of a track that hold a neighbour of the selected row, and its mark."""
+        seen = (self.view, self.width)
+        if self._marks_of != seen:
+            self._marks_of, self._marks = seen, {}
+            for ref, mark in self.neighbours:
+                start, end = self.model.span(ref)
+                if start < self.view.last and max(end, start + 1) > self.view.first:
+                    cell = max(self.cell_of(start), 0)
+                    self._marks.setdefault(self.model.track_of(ref), {})[cell] = mark
+        return self._marks.get(number, {})
 
     def on_resize(self, event: events.Resize) -> None:
-        self._place_marks()
         self._reveal_track()
 
     # Mouse
@@ -242,10 +246,8 @@ class Timeline(Pane):
             glyphs = with_waits(glyphs, track.waits.sample(first, last, self.width), self.ascii_only)
         if self.selected is not None and number == self.track:
             self._over_selected(glyphs, self.selected)
-        for (at_track, cell), mark in self._marks.items():
-            if at_track == number:
-                under = glyphs[cell]
-                glyphs[cell] = Glyph(mark, palette.SELECTED, under.back, bold=True)
+        for cell, mark in self._marks_on(number).items():
+            glyphs[cell] = Glyph(mark, palette.SELECTED, glyphs[cell].back, bold=True)
         return glyphs
 
     def _over_selected(self, glyphs: list[Glyph], ref: Ref) -> None:
@@ -254,7 +256,7 @@ class Timeline(Pane):
             return
         first = max(self.cell_of(start), 0)
         last = min(max(round((end - self.view.first) * self.width / self.view.span), first + 1), self.width)
-        word = _word(self.model.events[ref.table].name[ref.row] or "?")[: last - first].ljust(last - first)
+        word = self._word(self.model.events[ref.table].name[ref.row] or "?")[: last - first].ljust(last - first)
         for at, char in enumerate(word, first):
             glyphs[at] = Glyph(
                 char if not self.ascii_only or char != " " else "#", palette.ink(palette.SELECTED), palette.SELECTED, True
@@ -299,8 +301,11 @@ class Timeline(Pane):
                 self._keys[key] = [n for n in order if n not in WAITS][:24]
         return self._keys[key]
 
+    def _word(self, text: str) -> str:
+        """A name as it stands in a slice: characters of one cell each, none that turns the line around."""
+        shown = name(text, _LONGEST_WORD)
+        return "".join(c if _is_plain(c) and (c.isascii() or not self.ascii_only) else "?" for c in shown)
 
-def _word(text: str) -> str:
-    """A name as it stands in a slice: characters of one cell each, none that turns the line around."""
-    shown = name(text, _LONGEST_WORD)
-    return "".join(c if cell_len(c) == 1 and unicodedata.bidirectional(c) not in ("R", "AL", "AN") else "?" for c in shown)
+
+def _is_plain(char: str) -> bool:
+    return cell_len(char) == 1 and unicodedata.bidirectional(char) not in ("R", "AL", "AN")

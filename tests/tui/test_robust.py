@@ -1,0 +1,97 @@
+"""Names that mean harm, terminals of any size, start-up that loads only what it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from textual.app import App
+
+from explorer.store import writer
+from tests.synthetic import HOSTILE
+from tests.tui import small
+from tests.tui.opened import LARGE, SMALL, explorer, settled, text
+
+_KEYS = ("l", "j", "w", "left_square_bracket", "2", "j", "enter", "3", "G", "4", "c", "1", "f", "question_mark", "escape")
+
+
+def _raw(app: App[None]) -> str:
+    """Everything that the screen would send as text, without its own control sequences."""
+    return "".join(segment.text for strip in app.screen._compositor.render_strips() for segment in strip)
+
+
+async def test_no_name_acts_on_the_terminal() -> None:
+    app = explorer(small.profile(*HOSTILE), select=4)
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        for key in _KEYS:
+            await pilot.press(key)
+            for char in _raw(app):
+                assert unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+async def test_markup_in_names_is_shown_as_it_is() -> None:
+    app = explorer(small.profile("[red]x[/red]"), select=1)
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        assert "[red]x[/red]/load" in text(app).replace("\n", "")
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+async def test_no_size_crashes(ascii_only: bool) -> None:
+    app = explorer(select=4, ascii_only=ascii_only)
+    async with app.run_test(size=(1, 1)) as pilot:
+        await settled(pilot)
+        for size in ((1, 1), (2, 50), (300, 2), (39, 15), (119, 29), (300, 100), (3, 3)):
+            await pilot.resize_terminal(*size)
+            for key in ("l", "2", "4", "z", "slash", "escape"):
+                await pilot.press(key)
+            assert app.is_running
+
+
+async def test_ascii_is_ascii() -> None:
+    app = explorer(small.profile("né⚡"), select=4, ascii_only=True)
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        for key in _KEYS:
+            await pilot.press(key)
+            assert text(app).isascii()
+        assert "n\\xe9\\u26a1" in text(app)
+
+
+async def test_every_line_is_as_wide_as_the_screen() -> None:
+    app = explorer(small.profile("幅 wide 🔥"), select=4)
+    async with app.run_test(size=SMALL) as pilot:
+        await settled(pilot)
+        for key in _KEYS:
+            await pilot.press(key)
+            assert {strip.cell_length for strip in app.screen._compositor.render_strips()} == {SMALL[0]}
+
+
+def test_start_up_imports_nothing_heavy(tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    code = """
+import asyncio, sys
+from pathlib import Path
+from explorer.commands import tui
+from explorer.store import reader
+from explorer.tui.app import Explorer
+from explorer.tui.model import Model
+from explorer.tui.screen import Start
+
+async def first_frame(path):
+    model = Model(reader.open(path))
+    app = Explorer(model, Start(path, None, model.find("Instruction", 4), Path(path).parent))
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+        await pilot.press("l", "w", "j")
+
+asyncio.run(first_frame(sys.argv[1]))
+print(*sorted({m.partition(".")[0] for m in sys.modules} & {"numba", "pandas", "duckdb", "torch", "jax", "perfetto"}))
+"""
+    ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "p")], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""

@@ -1,0 +1,132 @@
+"""The real program in a real terminal, through tmux."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from explorer.store import writer
+from tests.tui import small
+
+_TRNSCOPE = [sys.executable, "-c", "import sys; from explorer.commands import main; sys.exit(main())"]
+
+
+def _typed(words: str) -> str:
+    """The program as it is typed in a shell."""
+    return f"PYTHONPATH={Path(__file__).parents[2]} {shlex.join(_TRNSCOPE)} {words}"
+
+
+class Terminal:
+    """A tmux session with a shell in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "tmux.socket")
+        environment = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8", "PS1": "$ "}
+        size = ["-x", "100", "-y", "30"]
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(folder), "sh", environment=environment)
+
+    def _tmux(self, *words: str, environment: dict[str, str] | None = None) -> str:
+        run = subprocess.run(["tmux", "-S", self._socket, *words], capture_output=True, text=True, check=True, env=environment)
+        return run.stdout
+
+    def type(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def value(self, name: str) -> str:
+        return self._tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def wait(self, seen: Callable[[str], bool], seconds: float = 20) -> str:
+        """The screen as soon as it satisfies `seen`."""
+        end = time.monotonic() + seconds
+        while not seen(shown := self.screen()):
+            assert time.monotonic() < end, shown
+            time.sleep(0.05)
+        return shown
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    if shutil.which("tmux") is None:
+        pytest.skip("needs tmux")
+    opened = Terminal(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_it_starts_answers_keys_and_leaves_the_terminal_as_it_was(terminal: Terminal, tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    terminal.type(f"stty -g > before; {_typed('tui p --select 4')}; echo left with $?; stty -g > after")
+    terminal.press("Enter")
+    shown = terminal.wait(lambda s: "waited for (2)" in s and "tile" in s)
+    assert "emulated" in shown
+    assert "MATMUL 3" in shown
+    assert terminal.value("alternate_on") == "1"
+    terminal.press("[")
+    terminal.wait(lambda s: "trnscope tui p --select 3" in s)
+    terminal.press("w", "w", "2")
+    terminal.wait(lambda s: "Layers" in s and "load" in s)
+    terminal.press("?")
+    terminal.wait(lambda s: "zoom in about the cursor" in s)
+    terminal.press("q")
+    terminal.wait(lambda s: "zoom in about the cursor" not in s)
+    terminal.press("q")
+    terminal.wait(lambda s: "left with 0" in s and "after" in s)
+    terminal.type("echo sane")
+    terminal.press("Enter")
+    terminal.wait(lambda s: "\nsane" in s)
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+    modes = ("alternate_on", "mouse_any_flag", "mouse_button_flag", "cursor_flag")
+    assert [terminal.value(m) for m in modes] == ["0", "0", "0", "1"]
+
+
+def test_a_mistake_is_one_line_before_the_screen_is_touched(terminal: Terminal, tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    terminal.type(f"{_typed('tui p --select 4000')}; echo left with $?")
+    terminal.press("Enter")
+    shown = terminal.wait(lambda s: "left with 2" in s)
+    assert "--select '4000': p draws no such row" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (["nowhere"], 3, "nowhere: no such profile"),
+        (["p", "--at", "5us"], 2, "'5us' is no time range; write it as 1.2ms..1.4ms, 1.2ms.. or ..1.4ms"),
+    ],
+)
+def test_mistakes_without_a_terminal(tmp_path: Path, words: list[str], code: int, line: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run([*_TRNSCOPE, "tui", *words], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert ran.returncode == code
+    assert ran.stderr.startswith(f"trnscope: {line}")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_without_a_terminal_it_prints_the_report(tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    texts = []
+    for verb in ("tui", "report"):
+        ran = subprocess.run([*_TRNSCOPE, verb, "p"], capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        texts.append(ran.stdout)
+    assert texts[0] == texts[1]
+    assert "emulated" in texts[0]
+    assert "\x1b" not in texts[0]

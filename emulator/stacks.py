@@ -13,9 +13,9 @@ from typing import Final
 
 from emulator.program import Frame, Loop
 
-_PACKAGE: Final = dirname(__file__)
+_PACKAGE: Final = dirname(__file__) + "/"
 #: Kernels that we bring are user code: their lines are what a reader wants to see.
-_KERNELS: Final = dirname(__file__) + "/kernels"
+_KERNELS: Final = dirname(__file__) + "/kernels/"
 
 
 def is_internal(code: CodeType) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.errors import broken_rule, unsupported
 from emulator.nki import dtypes
-from emulator.nki.access import ACCUMULATE, WRITE, operand, same_tile
+from emulator.nki.access import ACCUMULATE, WRITE, need_memset, operand, same_tile
 from emulator.nki.index import Affine
 from emulator.nki.indexing import boxed
 from emulator.nki.ops import elementwise, psum
@@ -99,8 +99,13 @@ def _fill(target: View, value: Any) -> None:
 def _redirect(target: View, value: View, made: Fresh) -> None:
     recorder = current().recorder
     own = [operand(value, WRITE if index == 0 else ACCUMULATE) for index in range(len(made.rows))]
+    # The copy is left out, so it must not make the target's memset count.
+    tentative, target.storage.tentative = target.storage.tentative, None
     copy = elementwise.tensor_copy(target, value, call="assignment")
     recorder.cancel(copy)
+    target.storage.tentative = tentative
+    if not made.matmul:
+        need_memset(target)
     for index, row in enumerate(made.rows):
         recorder.retarget(row, operand(target, WRITE if index == 0 else ACCUMULATE))
     if made.matmul:

@@ -11,6 +11,8 @@ from emulator.nki.session import running
 from emulator.program import Space
 from emulator.targets import load
 
+_SPACES: Final = {"sbuf": Space.SBUF, "psum": Space.PSUM}
+
 
 class MemoryRegion(Enum):
     """Where a tensor lives, by the names of `nki.language`."""
@@ -24,7 +26,7 @@ class MemoryRegion(Enum):
     @property
     def space(self) -> Space:
         """The memory."""
-        return Space[self.name.upper()] if self.name in ("sbuf", "psum") else Space.HBM
+        return _SPACES.get(self.value, Space.HBM)
 
     def __eq__(self, other: object) -> bool:
         # Kernels compare buffers with names too.

@@ -138,6 +138,8 @@ def _lookup(given: Any) -> Dtype | None:
     return result
 
 
+# numpy spells a dtype's name anew at each call, and every operand of every instruction asks.
+@lru_cache(maxsize=64)
 def name(dtype: Dtype) -> str:
     """The type's name as profiles show it, such as "bfloat16"; the boolean type is "bool"."""
     return str(dtype)

@@ -1,6 +1,6 @@
 """`nki.isa` of the current generation: the destination comes first.
 
-Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py; `**ignored` takes what earlier releases of this generation had.
+Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from emulator.nki import constants as c
 from emulator.nki.constants import engine as _engine
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.ops import dma, elementwise, matmul, patterns, reduce, scalar
+from emulator.nki.session import current
 from emulator.nki.tensor import View, need_view
 from emulator.program import Space
 
@@ -27,11 +28,10 @@ def dma_copy(
     dge_mode: Any = None,
     engine: Any = _unknown,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """Copy between HBM and SBUF."""
-    if ignored.get("dst_rmw_op") is not None:
-        broken_rule("nki.isa.dma_copy: dst_rmw_op is gone from this generation; use nki.isa.dma_compute")
+    _only_known("dma_copy", extra)
     dma.dma_copy(_dst(dst, "dma_copy"), _tile(src, "dma_copy", "src"), engine=engine, dge_mode=dge_mode)
 
 
@@ -43,24 +43,28 @@ def dma_transpose(
     dge_mode: Any = None,
     oob_mode: Any = None,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """Transpose on the way between HBM and SBUF."""
+    _only_known("dma_transpose", extra)
     dma.dma_transpose(_dst(dst, "dma_transpose"), _tile(src, "dma_transpose", "src"), axes, dge_mode=dge_mode)
 
 
-def tensor_copy(dst: View, src: View, engine: Any = _unknown, name: Any = None, **ignored: Any) -> None:
+def tensor_copy(dst: View, src: View, engine: Any = _unknown, name: Any = None, **extra: Any) -> None:
     """Copy on chip."""
+    _only_known("tensor_copy", extra)
     elementwise.tensor_copy(_dst(dst, "tensor_copy"), _tile(src, "tensor_copy", "src"), engine=engine)
 
 
-def memset(dst: View, value: Any, engine: Any = _unknown, name: Any = None, **ignored: Any) -> None:
+def memset(dst: View, value: Any, engine: Any = _unknown, name: Any = None, **extra: Any) -> None:
     """Fill with a constant."""
+    _only_known("memset", extra)
     elementwise.memset(_dst(dst, "memset"), value, engine=engine)
 
 
-def tensor_tensor(dst: View, data1: View, data2: View, op: Any, engine: Any = _unknown, name: Any = None, **ignored: Any) -> None:
+def tensor_tensor(dst: View, data1: View, data2: View, op: Any, engine: Any = _unknown, name: Any = None, **extra: Any) -> None:
     """`data1 op data2`."""
+    _only_known("tensor_tensor", extra)
     call = "tensor_tensor"
     elementwise.tensor_tensor(_dst(dst, call), _tile(data1, call, "data1"), _tile(data2, call, "data2"), op, engine=engine)
 
@@ -76,9 +80,10 @@ def tensor_scalar(
     reverse1: bool = False,
     engine: Any = _unknown,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`(data op0 operand0) op1 operand1`."""
+    _only_known("tensor_scalar", extra)
     call = "tensor_scalar"
     elementwise.tensor_scalar(
         _dst(dst, call), _tile(data, call, "data"), op0, operand0, reverse0, op1, operand1, reverse1, engine=engine
@@ -95,24 +100,27 @@ def scalar_tensor_tensor(
     reverse0: bool = False,
     reverse1: bool = False,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`(data op0 operand0) op1 operand1`, `operand1` a tile."""
+    _only_known("scalar_tensor_tensor", extra)
     call = "scalar_tensor_tensor"
     elementwise.scalar_tensor_tensor(
         _dst(dst, call), _tile(data, call, "data"), op0, operand0, op1, _tile(operand1, call, "operand1"), reverse0, reverse1
     )
 
 
-def reciprocal(dst: View, data: View, name: Any = None, **ignored: Any) -> None:
+def reciprocal(dst: View, data: View, name: Any = None, **extra: Any) -> None:
     """1 / data."""
+    _only_known("reciprocal", extra)
     elementwise.reciprocal(_dst(dst, "reciprocal"), _tile(data, "reciprocal", "data"))
 
 
 def tensor_copy_predicated(
-    dst: View, src: Any, predicate: View, reverse_pred: bool = False, name: Any = None, **ignored: Any
+    dst: View, src: Any, predicate: View, reverse_pred: bool = False, name: Any = None, **extra: Any
 ) -> None:
     """Copy where the predicate is not zero."""
+    _only_known("tensor_copy_predicated", extra)
     call = "tensor_copy_predicated"
     elementwise.tensor_copy_predicated(_dst(dst, call), src, _tile(predicate, call, "predicate"), reverse_pred)
 
@@ -127,9 +135,10 @@ def activation(
     reduce_res: Any = None,
     reduce_cmd: Any = _reduce_cmd.idle,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`op(data * scale + bias)` on the Scalar engine."""
+    _only_known("activation", extra)
     call = "activation"
     scalar.activation(_dst(dst, call), op, _tile(data, call, "data"), bias, scale, reduce_op, reduce_res, reduce_cmd)
 
@@ -143,9 +152,10 @@ def activation_reduce(
     bias: Any = None,
     scale: Any = 1.0,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`activation`, and the sum of its result per partition."""
+    _only_known("activation_reduce", extra)
     call = "activation_reduce"
     scalar.activation(
         _dst(dst, call),
@@ -161,14 +171,16 @@ def activation_reduce(
 
 
 def tensor_reduce(
-    dst: View, op: Any, data: View, axis: Any, negate: bool = False, keepdims: bool = False, name: Any = None, **ignored: Any
+    dst: View, op: Any, data: View, axis: Any, negate: bool = False, keepdims: bool = False, name: Any = None, **extra: Any
 ) -> None:
     """Reduce free axes."""
+    _only_known("tensor_reduce", extra)
     reduce.tensor_reduce(_dst(dst, "tensor_reduce"), op, _tile(data, "tensor_reduce", "data"), axis, negate)
 
 
-def tensor_partition_reduce(dst: View, op: Any, data: View, name: Any = None, **ignored: Any) -> None:
+def tensor_partition_reduce(dst: View, op: Any, data: View, name: Any = None, **extra: Any) -> None:
     """Reduce across partitions."""
+    _only_known("tensor_partition_reduce", extra)
     reduce.tensor_partition_reduce(_dst(dst, "tensor_partition_reduce"), op, _tile(data, "tensor_partition_reduce", "data"))
 
 
@@ -184,9 +196,10 @@ def tensor_scalar_reduce(
     reduce_init: Any = None,
     reduce_res_negate: bool = False,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`data op0 operand0`, and its reduction per partition."""
+    _only_known("tensor_scalar_reduce", extra)
     call = "tensor_scalar_reduce"
     reduce.tensor_scalar_reduce(
         _dst(dst, call),
@@ -212,27 +225,31 @@ def tensor_tensor_scan(
     reverse0: bool = False,
     reverse1: bool = False,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`r[i] = op1(op0(data0[i], r[i - 1]), data1[i])`."""
+    _only_known("tensor_tensor_scan", extra)
     call = "tensor_tensor_scan"
     reduce.tensor_tensor_scan(
         _dst(dst, call), _tile(data0, call, "data0"), _tile(data1, call, "data1"), initial, op0, op1, reverse0, reverse1
     )
 
 
-def max8(dst: View, src: View, name: Any = None, **ignored: Any) -> None:
+def max8(dst: View, src: View, name: Any = None, **extra: Any) -> None:
     """The 8 largest values per partition."""
+    _only_known("max8", extra)
     reduce.max8(_dst(dst, "max8"), _tile(src, "max8", "src"))
 
 
-def bn_stats(dst: View, data: View, name: Any = None, **ignored: Any) -> None:
+def bn_stats(dst: View, data: View, name: Any = None, **extra: Any) -> None:
     """Statistics of even and odd elements."""
+    _only_known("bn_stats", extra)
     reduce.bn_stats(_dst(dst, "bn_stats"), _tile(data, "bn_stats", "data"))
 
 
-def bn_aggr(dst: View, data: View, name: Any = None, **ignored: Any) -> None:
+def bn_aggr(dst: View, data: View, name: Any = None, **extra: Any) -> None:
     """Mean and variance from statistics."""
+    _only_known("bn_aggr", extra)
     reduce.bn_aggr(_dst(dst, "bn_aggr"), _tile(data, "bn_aggr", "data"))
 
 
@@ -248,9 +265,10 @@ def nc_matmul(
     tile_size: Any = (),
     perf_mode: Any = c.matmul_perf_mode.none,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`dst (+)= stationary.T @ moving`."""
+    _only_known("nc_matmul", extra)
     call = "nc_matmul"
     matmul.nc_matmul(
         _dst(dst, call),
@@ -264,8 +282,9 @@ def nc_matmul(
     )
 
 
-def nc_transpose(dst: View, data: View, engine: Any = _unknown, name: Any = None, **ignored: Any) -> None:
+def nc_transpose(dst: View, data: View, engine: Any = _unknown, name: Any = None, **extra: Any) -> None:
     """Transpose partitions and free elements on the Tensor or the Vector engine."""
+    _only_known("nc_transpose", extra)
     target, source = _dst(dst, "nc_transpose"), _tile(data, "nc_transpose", "data")
     if (target.space is Space.SBUF and engine is _unknown) or patterns.by_vector(source, target.space, engine):
         patterns.transpose_by_vector(target, source)
@@ -273,8 +292,9 @@ def nc_transpose(dst: View, data: View, engine: Any = _unknown, name: Any = None
         matmul.transpose_by_tensor(target, source)
 
 
-def iota(dst: View, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: Any = None, **ignored: Any) -> None:
+def iota(dst: View, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: Any = None, **extra: Any) -> None:
     """An affine pattern of integers."""
+    _only_known("iota", extra)
     target = _dst(dst, "iota")
     patterns.iota(
         target,
@@ -292,9 +312,10 @@ def affine_select(
     cmp_op: Any = "equal",
     offset: int = 0,
     name: Any = None,
-    **ignored: Any,
+    **extra: Any,
 ) -> None:
     """`on_true_tile` where an affine pattern compares with 0, a constant elsewhere."""
+    _only_known("affine_select", extra)
     target = _dst(dst, "affine_select")
     patterns.affine_select(
         target,
@@ -303,6 +324,14 @@ def affine_select(
         _tile(on_true_tile, "affine_select", "on_true_tile"),
         on_false_value,
     )
+
+
+def _only_known(call: str, extra: dict[str, Any]) -> None:
+    for name, value in extra.items():
+        if name == "dtype":
+            current().recorder.warn(f"nki.isa.{call} has no argument dtype in this generation; dst's dtype counts")
+        elif value is not None:
+            broken_rule(f"nki.isa.{call} has no argument {name!r} in this generation")
 
 
 def _dst(value: Any, call: str) -> View:

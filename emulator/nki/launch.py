@@ -111,8 +111,13 @@ class Kernel:
         session = running()
         if session is not None:
             return self._inline(session, args, kwargs)
-        capture = _captures[-1] if _captures else Capture(default_target(), values=True)
-        return launch(self, args, kwargs, capture)
+        if _captures:
+            return launch(self, args, kwargs, _captures[-1])
+        from emulator.nki.modules import installed
+
+        # Kernels may import parts of the language while they run.
+        with installed():
+            return launch(self, args, kwargs, Capture(default_target(), values=True))
 
     def __repr__(self) -> str:
         return f"<nki kernel {self.__name__}>"  # type: ignore[attr-defined]
@@ -165,7 +170,7 @@ def launch(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], captur
         session.accumulators = {key: value for key, value in session.accumulators.items() if key.startswith("ones ")}
         before = recorder.stacks.enter(sys._getframe(0))
         try:
-            with launched(session):
+            with launched(session), np.errstate(all="ignore"):
                 result = kernel.function(*given, **named)
         finally:
             recorder.stacks.enter(before)

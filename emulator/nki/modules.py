@@ -38,7 +38,7 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        unsupported(f"{self.__name__}.{name}")
+        unsupported(self.__name__)
 
     def __repr__(self) -> str:
         return f"<{self.__name__}: not emulated>"
@@ -137,7 +137,7 @@ def _calls(module: ModuleType) -> dict[str, Any]:
 
 
 def _decorators(legacy: bool) -> dict[str, Any]:
-    def decorator(function: Any = None, **options: Any) -> Any:
+    def decorator(function: Any = None, *modes: Any, **options: Any) -> Any:
         if function is None:
             return lambda given: decorator(given, **options)
         return Kernel(function, legacy, function.grid if isinstance(function, Kernel) else ())

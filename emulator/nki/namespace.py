@@ -11,7 +11,7 @@ from typing import Any
 from emulator.errors import broken_rule, unsupported
 from emulator.nki import alu, dtypes
 from emulator.nki import constants as c
-from emulator.nki.index import Affine, MGrid, ParDim, Slice, arange
+from emulator.nki.index import MGrid, ParDim, Slice, arange
 from emulator.nki.language import arithmetic, broadcast, composite, memory
 from emulator.nki.language.loops import LoopRange
 from emulator.nki.launch import NeuronCores, SpmdDim
@@ -76,6 +76,8 @@ def _function(name: str, legacy: bool) -> Function:
                 name, x, axis, dtype, mask, keepdims, legacy=legacy
             ),
         )
+    if name == "copy" and legacy:
+        return Function(name, lambda src, dtype=None, mask=None, **_: arithmetic.unary(name, src, dtype, mask, legacy=True))
     return Function(name, lambda x, dtype=None, mask=None, **_: arithmetic.unary(name, x, dtype, mask, legacy=legacy))
 
 
@@ -138,9 +140,7 @@ def _common(legacy: bool) -> dict[str, Any]:
             shape, fill_value, dtype, buffer, name, legacy=legacy
         ),
         "empty_like": lambda x, dtype=None, buffer=None, name="", **_: memory.like(x, dtype, buffer, name, legacy=legacy),
-        "zeros_like": lambda x, dtype=None, buffer=None, name="", **_: memory.full(
-            x.shape, 0, dtype or x.dtype, buffer if buffer is not None else x.buffer, name, legacy=legacy
-        ),
+        "zeros_like": lambda x, dtype=None, buffer=None, name="", **_: _zeros_like(x, dtype, buffer, name, legacy),
         "load": lambda src, dtype=None, mask=None, **_: memory.load(src, dtype, mask, legacy=legacy),
         "load_transpose2d": lambda src, dtype=None, mask=None, **_: _unmasked(
             mask, "load_transpose2d", lambda: memory.load_transpose2d(src, dtype, legacy=legacy)
@@ -181,10 +181,12 @@ def language_legacy() -> dict[str, Any]:
         "par_dim": ParDim,
         "nc": NeuronCores,
         "spmd_dim": SpmdDim,
+        "expand_dims": lambda data, axis, **_: data.expand_dim(axis),
+        "empty_like": lambda a, dtype=None, buffer=None, name="", **_: memory.like(a, dtype, buffer, name, legacy=True),
+        "zeros_like": lambda a, dtype=None, buffer=None, name="", **_: _zeros_like(a, dtype, buffer, name, True),
         "broadcast_to": lambda src, shape, **_: broadcast.broadcast_to(src, shape, legacy=True),
         "static_cast": lambda input_data, dtype: dtypes.cast(input_data, dtypes.as_dtype(dtype)),
         "loop_reduce": _loop_reduce,
-        "Affine": Affine,
     }
 
 
@@ -207,6 +209,10 @@ def isa_enums() -> dict[str, Any]:
 def _space(buffer: Any) -> str:
     region = buffer if isinstance(buffer, c.MemoryRegion) else c.MemoryRegion(str(buffer))
     return region.space.name
+
+
+def _zeros_like(x: View, dtype: Any, buffer: Any, name: str, legacy: bool) -> View:
+    return memory.full(x.shape, 0, dtype or x.dtype, buffer if buffer is not None else x.buffer, name, legacy=legacy)
 
 
 def _unmasked(mask: Any, call: str, run: Callable[[], Any]) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.errors import broken_rule, unsupported
 from emulator.nki import dtypes
 from emulator.nki.access import READ, WRITE, operand, values_on
@@ -29,7 +27,8 @@ def dma_copy(dst: View, src: View, *, engine: Any = None, dge_mode: Any = None, 
         )
     row = _issue("dma_copy", call, dst, src, engine, dge_mode)
     if values_on():
-        dst.write(src.tile())
+        target, values = dst.array(), src.array()
+        target[...] = dtypes.cast(values, dst.dtype).reshape(target.shape)
     return row
 
 
@@ -47,7 +46,8 @@ def dma_transpose(dst: View, src: View, axes: Any = None, *, engine: Any = None,
         unsupported(f"{call} of {dtypes.name(src.dtype)}")
     row = _issue("dma_transpose", call, dst, src, engine, dge_mode, flags=int(InstructionFlag.TRANSPOSE))
     if values_on():
-        dst.write(np.ascontiguousarray(src.array().transpose(order)))
+        target = dst.array()
+        target[...] = dtypes.cast(src.array().transpose(order), dst.dtype).reshape(target.shape)
     return row
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from emulator.errors import broken_rule
 from emulator.nki import alu, dtypes
 from emulator.nki.access import issue, same_tile, values_on
+from emulator.nki.session import current
 from emulator.nki.tensor import View
 from emulator.program import InstructionFlag, Space
 
@@ -43,6 +44,8 @@ def scalar_value(value: Any) -> Any:
 def tensor_copy(dst: View, src: View, *, engine: Any = None, call: str = "nki.isa.tensor_copy") -> int:
     """The row of a copy within on-chip memory, partition by partition; bits are kept where the types agree."""
     same_tile(call, dst, src)
+    if getattr(engine, "name", engine) == "scalar" and current(call).target == "trn1":
+        broken_rule(f"{call}: the scalar engine of trn1 has no tensor_copy; use nki.isa.activation with op=nl.copy")
     row = issue(call, "tensor_copy", engine, (dst,), (src,), dst.free, dst.partitions)
     if values_on():
         dst.write(rows(src))

@@ -8,6 +8,7 @@ pass, 1 if one fails, 2 if the path is no checkout of nki-samples.
 
 from __future__ import annotations
 
+import linecache
 import sys
 from argparse import ArgumentParser
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator.program import Frame
 from tests.bounds import Bounded, excess
 from tests.conformance.cases import BEYOND, REQUIRED, Case
 from tests.conformance.execute import Execution, execute
@@ -81,7 +83,15 @@ def stack_problem(case: Case, execution: Execution, checkout: Path) -> str:
             return f"FAIL: stack of instruction {row} begins in {frames[0].function}, not {entry}"
         if not Path(frames[-1].file).resolve().is_relative_to(checkout):
             return f"FAIL: stack of instruction {row} ends in {frames[-1].file}"
+        if not is_statement(frames[-1]):
+            return f"FAIL: stack of instruction {row} ends where there is no statement: {frames[-1].file}:{frames[-1].line}"
     return ""
+
+
+def is_statement(frame: Frame) -> bool:
+    """Whether the frame's line holds code."""
+    text = linecache.getline(frame.file, frame.line).strip()
+    return bool(text) and not text.startswith("#")
 
 
 def label(case: Case) -> str:

@@ -13,7 +13,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from explorer.export.perfetto import layout
-from explorer.export.perfetto.encoder import FIXED64, INTERNED_BYTES, TEXT, TEXT_SHIFT, VARINT, Bytes, Int, write_strings
+from explorer.export.perfetto.encoder import (
+    FIXED64,
+    HEAD_BYTES,
+    INTERNED_BYTES,
+    TEXT,
+    TEXT_SHIFT,
+    VARINT,
+    Bytes,
+    Int,
+    write_strings,
+)
 from explorer.export.perfetto.layout import pb
 from explorer.store.arrays import valid as known
 
@@ -102,9 +112,8 @@ class Columns:
                 field = "uint_value" if name in UNSIGNED or pa.types.is_uint64(column.type) else "int_value"
                 values[row] = numbers(column).astype(np.int64)
             heads.append(layout.tag(pb.DebugAnnotation, "name_iid") + layout.varint(number) + layout.tag(pb.DebugAnnotation, field))
-        width = max(map(len, heads), default=1)
         return Arguments(
-            heads=np.array([list(h.ljust(width, b"\0")) for h in heads], np.uint8).reshape(len(heads), width),
+            heads=np.frombuffer(b"".join(h.ljust(HEAD_BYTES, b"\0") for h in heads), np.uint8).reshape(len(heads), HEAD_BYTES),
             head_size=np.array([len(h) for h in heads], np.int64),
             kinds=kinds,
             values=values,

@@ -26,6 +26,8 @@ SLICE_BYTES = 128
 ARGUMENT_BYTES = 40
 FLOW_BYTES = 10
 COUNTER_BYTES = 64
+#: Heads of arguments are padded to this.
+HEAD_BYTES = 8
 INTERNED_BYTES = 24
 
 # Destructured, so that a field number that no longer fits one byte fails here and not in the trace.
@@ -62,6 +64,14 @@ def _put_length(out: Bytes, at: int, value: int) -> None:
 def _put_bytes(out: Bytes, at: int, data: Bytes, first: int, length: int) -> int:
     for i in range(length):
         out[at + i] = data[first + i]
+    return at + length
+
+
+@compiled
+def _put_head(out: Bytes, at: int, head: Bytes, length: int) -> int:
+    # A fixed number of bytes is one machine word; those after `length` are overwritten by what comes next.
+    for i in range(HEAD_BYTES):
+        out[at + i] = head[i]
     return at + length
 
 
@@ -132,16 +142,16 @@ def write_slices(
             out[at] = _ANNOTATION
             if kinds[column] == VARINT:
                 at = _put(out, at + 1, size + _size(value))
-                at = _put_bytes(out, at, heads[column], 0, size)
+                at = _put_head(out, at, heads[column], size)
                 at = _put(out, at, value)
             elif kinds[column] == FIXED64:
                 at = _put(out, at + 1, size + 8)
-                at = _put_bytes(out, at, heads[column], 0, size)
+                at = _put_head(out, at, heads[column], size)
                 at = _put_fixed(out, at, value)
             else:
                 length = value & TEXT_MASK
                 at = _put(out, at + 1, size + _size(length) + length)
-                at = _put_bytes(out, at, heads[column], 0, size)
+                at = _put_head(out, at, heads[column], size)
                 at = _put(out, at, length)
                 at = _put_bytes(out, at, text, value >> TEXT_SHIFT, length)
         for flow in range(flow_ptr[row], flow_ptr[row + 1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from explorer.export.files import whole_file
 from explorer.export.perfetto import counters, flows, kinds
 from explorer.export.perfetto.encoder import Int
-from explorer.export.perfetto.slices import SliceTable, SliceWriter, chunks, select, usable
+from explorer.export.perfetto.slices import Prepared, SliceTable, SliceWriter, chunks, select, usable
 from explorer.export.perfetto.trace import Trace, ahead
 from explorer.export.perfetto.tracks import Tracks
 from explorer.export.window import Window
@@ -147,20 +147,23 @@ class _Export:
         return [self._look(kinds.layers(table, depths), source)]
 
     def _slices(self, trace: Trace, source: _Source) -> None:
-        writer = SliceWriter(trace, self.tracks, source.kind, source.columns, self._group, apart=not source.sorted)
+        writer = SliceWriter(self.tracks, source.kind, source.columns, self._group, apart=not source.sorted)
         lanes = None if source.sorted else self._lanes_of_unsorted(source, writer)
-        first = 0
-        for rows in chunks(ahead(source.profile.chunks(source.kind.name, source.columns))):
+        for slices in ahead(self._prepared(source, writer, lanes)):
+            writer.write(trace, slices)
+            self.slices[source.kind.name] += len(slices.start)
+
+    def _prepared(self, source: _Source, writer: SliceWriter, lanes: Int | None) -> Iterator[Prepared]:
+        name, first = source.kind.name, 0
+        for rows in chunks(ahead(source.profile.chunks(name, source.columns))):
             keep, reasons = usable(rows, self.window)
-            self.dropped.update({f"{source.kind.name}: {reason}": count for reason, count in reasons.items()})
+            self.dropped.update({f"{name}: {reason}": count for reason, count in reasons.items()})
             kept, number = select(rows, keep), np.flatnonzero(keep) + first
             first += rows.num_rows
-            if kept.num_rows == 0:
-                continue
-            track = writer.track(kept)
-            lane = writer.lanes(kept, track) if lanes is None else lanes[number]
-            writer.write(kept, track, lane, self.flows.ends(source.kind.name, number))
-            self.slices[source.kind.name] += kept.num_rows
+            if kept.num_rows:
+                track = writer.track(kept)
+                lane = writer.lanes(kept, track) if lanes is None else lanes[number]
+                yield writer.prepare(kept, track, lane, self.flows.ends(name, number))
 
     def _lanes_of_unsorted(self, source: _Source, writer: SliceWriter) -> Int:
         """The lane of every row of a table whose rows are not in time order (0 for those that are no slices)."""

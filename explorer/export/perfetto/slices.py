@@ -56,12 +56,25 @@ def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa
     return pc.coalesce(*filled, texts([otherwise])[0]) if filled else texts([otherwise] * rows.num_rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A chunk's slices, ready to be encoded: their columns, the descriptors and the interned strings that go before them."""
+
+    start: Int
+    end: Int
+    name: Int
+    track: Int
+    arguments: Arguments
+    ends: Ends
+    descriptors: bytes
+    strings: bytes
+
+
 class SliceWriter:
-    """Writes one table's slices to a trace. `group` gives the path of the existing track that those of a core hang from."""
+    """Makes slices of one table's rows and writes them. `group` gives the path of the track that those of a core hang from."""
 
     def __init__(
         self,
-        trace: Trace,
         tracks: Tracks,
         table: SliceTable,
         columns: tuple[str, ...],
@@ -69,7 +82,7 @@ class SliceWriter:
         *,
         apart: bool,
     ) -> None:
-        self._trace, self._tracks, self._table, self._group = trace, tracks, table, group
+        self._tracks, self._table, self._group = tracks, table, group
         self._columns = Columns([c for c in columns if c not in ("start_ts", "end_ts", "duration_ns", *table.shown)])
         self._lanes = LanedTracks(tracks, apart=apart)
         packet, begin = layout.head(pb.TrackEvent.TYPE_SLICE_BEGIN, 1)
@@ -103,25 +116,36 @@ class SliceWriter:
         lane[np.flatnonzero(keep)[order]] = self._lanes.lanes(start[order], end[order], track[order])
         return lane
 
-    def write(self, rows: pa.Table, track: Int, lane: Int, ends: Ends) -> None:
-        """Write these rows, which all have a start and an end that is not before it."""
+    def prepare(self, rows: pa.Table, track: Int, lane: Int, ends: Ends) -> Prepared:
+        """All that the slices of these rows need; each row has a start and an end that is not before it."""
         strings, names = Strings("debug_annotation_string_values"), Strings("event_names")
         arguments = self._columns.arguments(rows, strings)
         title = self._table.title(rows).dictionary_encode()
         first = names.add(texts([safe(t, _NAME_LIMIT) for t in title.dictionary.to_pylist()]))
-        identity = self._lanes.identities(track, lane)
-        self._trace.write(self._tracks.take_new())
-        self._trace.begin_state(self._columns.names, (self._table.name,), names.serialized() + strings.serialized())
-        start, end = integers(rows["start_ts"], 0), integers(rows["end_ts"], 0)
-        title_iid = integers(title.indices, 0) + first
-        self._trace.fill(
-            _bound(rows.num_rows, arguments, len(ends.flow)),
+        return Prepared(
+            start=integers(rows["start_ts"], 0),
+            end=integers(rows["end_ts"], 0),
+            name=integers(title.indices, 0) + first,
+            track=self._lanes.identities(track, lane),
+            arguments=arguments,
+            ends=ends,
+            descriptors=self._tracks.take_new(),
+            strings=names.serialized() + strings.serialized(),
+        )
+
+    def write(self, trace: Trace, slices: Prepared) -> None:
+        """Write them, after the descriptors of the tracks that are new."""
+        trace.write(slices.descriptors)
+        trace.begin_state(self._columns.names, (self._table.name,), slices.strings)
+        arguments, ends = slices.arguments, slices.ends
+        trace.fill(
+            _bound(len(slices.start), arguments, len(ends.flow)),
             lambda out: encoder.write_slices(
                 out,
-                start,
-                end,
-                title_iid,
-                identity,
+                slices.start,
+                slices.end,
+                slices.name,
+                slices.track,
                 self._packet_head,
                 self._begin_head,
                 self._end_head,

@@ -17,6 +17,8 @@ from emulator.errors import EmulatorError
 from emulator.program import Frame, Int, Program, Space
 from emulator.targets import Target
 
+#: When space is short, tensors of at most this fraction of the memory lie at its top.
+_SMALL_SHARE: Final = 64
 #: How many of the tensors that fill the memory an error lists.
 _LISTED: Final = 5
 
@@ -78,7 +80,10 @@ def _place(order, size, first, last, capacity, alignment, bank, best_fit, addres
                     begin = (begin + bank - 1) // bank * bank
                 if begin + need > end:
                     continue
-                if best_fit:
+                if best_fit and bank == 0 and need <= capacity // _SMALL_SHARE:
+                    # Small tensors keep to the top, so that they do not cut the space of large ones.
+                    chosen, slot = (end - need) // alignment * alignment, i
+                elif best_fit:
                     if end - begin - need < waste:
                         chosen, slot, waste = begin, i, end - begin - need
                 else:
@@ -164,10 +169,11 @@ def _exhausted(
     live.sort(key=lambda other: (-int(size[other]), other))
     listed = ", ".join(f"{program.tensors[other].name} {size[other]:,} ({_line(program, other)})" for other in live[:_LISTED])
     more = f" and {len(live) - _LISTED} more" if len(live) > _LISTED else ""
-    used = sum(int(size[other]) for other in live)
+    free = max(capacity - sum(int(size[other]) for other in live), 0)
+    fragments = " but not in one piece" if free >= size[tensor] else ""
     return MemoryExhausted(
         f"{_line(program, tensor)}: {space.name} exhausted: tensor {spec.name} {list(spec.shape)} {spec.dtype} needs "
-        f"{size[tensor]:,} bytes per partition, {max(capacity - used, 0):,} of {program.target}'s {capacity:,} are free; "
+        f"{size[tensor]:,} bytes per partition, {free:,} of {program.target}'s {capacity:,} are free{fragments}; "
         f"live: {listed or 'nothing else'}{more}; use smaller tiles, or let fewer of them live at one time"
     )
 

@@ -7,6 +7,7 @@ microseconds in a long function, its offset tens of nanoseconds.
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from os.path import dirname
 from types import CodeType, FrameType
 from typing import Final
@@ -162,17 +163,14 @@ def loop_variable(frame: FrameType) -> tuple[str, int] | None:
 
 
 def _find_variable(code: CodeType, offset: int) -> tuple[str, int] | None:
-    instructions = iter(dis.get_instructions(code))
-    for instruction in instructions:
-        if instruction.offset == offset:
-            break
-    else:
+    instructions = list(dis.get_instructions(code))
+    at = _executing(instructions, offset)
+    if at < 0 or instructions[at].opname != "FOR_ITER":
         return None
-    if instruction.opname != "FOR_ITER":
-        return None
+    instruction = instructions[at]
     line = (instruction.positions.lineno if instruction.positions else None) or code.co_firstlineno
     wanted, names = 1, []
-    for following in instructions:
+    for following in instructions[at + 1 :]:
         if following.opname in _UNPACK:
             wanted += (following.arg or 1) - 1
         elif following.opname.startswith("STORE_"):
@@ -199,13 +197,16 @@ def assigned_name(frame: FrameType) -> str:
 
 
 def _find_assigned(code: CodeType, offset: int) -> str:
-    following = False
-    for instruction in dis.get_instructions(code):
-        if following and instruction.opname not in ("CACHE", "NOP"):
-            stores = instruction.opname.startswith("STORE_") and instruction.opname not in ("STORE_SUBSCR", "STORE_SLICE")
-            if not stores:
-                return ""
-            name = instruction.argval[0] if isinstance(instruction.argval, tuple) else instruction.argval
-            return str(name)
-        following = following or instruction.offset == offset
-    return ""
+    instructions = list(dis.get_instructions(code))
+    at = _executing(instructions, offset)
+    if at < 0 or at + 1 == len(instructions):
+        return ""
+    following = instructions[at + 1]
+    if not following.opname.startswith("STORE_") or following.opname in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"):
+        return ""
+    return str(following.argval[0] if isinstance(following.argval, tuple) else following.argval)
+
+
+def _executing(instructions: list[dis.Instruction], offset: int) -> int:
+    """The position of the instruction at `offset`, which may be within the cache entries that follow it; -1 if there is none."""
+    return bisect_right(instructions, offset, key=lambda instruction: instruction.offset) - 1

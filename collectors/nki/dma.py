@@ -175,8 +175,8 @@ def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa
             "packet_idx": ints(rank_within(whole), type=pa.int32()),
             "packet_aggregation_id": ints(ids.transfer[whole]),
             "engine_idx": ints(packets.engine),
-            "read_bytes": ints(_share_of(packets, moves.read_bytes)),
-            "write_bytes": ints(_share_of(packets, moves.write_bytes)),
+            "read_bytes": ints(share_of(packets, moves.read_bytes)),
+            "write_bytes": ints(share_of(packets, moves.write_bytes)),
             "transfer_bytes": ints(packets.nbytes),
             "throughput": throughput(packets.nbytes, duration),
             "queue_type": take([q.type for q in timeline.queues], queue),
@@ -187,7 +187,7 @@ def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa
     )
 
 
-def _share_of(packets: Packets, whole: Int) -> Int:
+def share_of(packets: Packets, whole: Int) -> Int:
     """Each packet's part of its transfer's bytes, in proportion to what it moves; the parts add up to the whole."""
     order = np.argsort(packets.transfer, kind="stable")
     transfer, moved = packets.transfer[order], packets.nbytes[order]

@@ -117,7 +117,7 @@ def psum_usage(program: Program, timeline: Timeline, ids: Ids, capacity: Capacit
 
 
 DESCRIPTIONS = {
-    "TensorInfo.ts_dtype": "Data type.",
+    "TensorInfo.ts_dtype": "Element type, as the kernel language names it.",
     "TensorInfo.ts_first_use_ts": "When the first use of the tensor started, in nanoseconds; null if there was none.",
     "TensorInfo.ts_last_use_ts": "When the last use of the tensor ended, in nanoseconds; null if there was none.",
     "TensorInfo.ts_store_total_size_bytes": "Bytes of all transfers that wrote the tensor from SBUF.",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
 import explorer
 from explorer.store.errors import ProfileError, TrnscopeError, UsageError
+from explorer.text import safe
 
 #: Verb, module, and the line that `trnscope --help` shows.
 VERBS: dict[str, tuple[str, str]] = {
@@ -64,9 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub.set_defaults(run=command.run)
     args = parser.parse_args(arguments)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except TrnscopeError as error:
-        print(f"trnscope: {error}", file=sys.stderr)
+        print(f"trnscope: {safe(str(error))}", file=sys.stderr)
         return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 3)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what is still buffered must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         return 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,36 @@ from explorer.text import safe
 #: Rises only on a breaking change of any `--json` answer.
 FORMAT = 1
 Cell = str | int | float | bool | None
+
+
+#: What a listing shows unless --limit says otherwise.
+LIMIT = 40
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """The argument that names the profile."""
+    parser.add_argument("profile", metavar="PROFILE", help="profile directory")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option that asks for JSON."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_limit(parser: argparse.ArgumentParser, limit: int = LIMIT) -> None:
+    """The option that says how many rows a listing shows."""
+    parser.add_argument("--limit", type=_count, default=limit, metavar="N", help=f"rows to show, 0 for all (default: {limit})")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text)
+
+
+def listing(rows: Sequence[Mapping[str, Any]], total: int) -> dict[str, Any]:
+    """The payload of a listing: its rows, how many there are and how many are shown."""
+    return {"rows": list(rows), "rows_total": total, "rows_shown": len(rows)}
 
 
 def envelope(kind: str, profile: Profile | None, payload: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""Source listing annotated with time, instructions and engines. Where the text lies below --source-root it is shown, else only the
+lines that issued instructions. Times are those covered by at least one instruction of the line or a transfer it started."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from explorer.analysis.source import Line, source
+from explorer.analysis.source_text import Sources
+from explorer.commands.layers import engines
+from explorer.report import output
+from explorer.store import reader
+from explorer.text import safe
+from explorer.times import format_time
+
+#: Lines of text shown around one that issued instructions.
+_AROUND = 2
+_HEADER = ("line", "time", "wait", "instructions", "engines at work", "dma")
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    output.add_profile(parser)
+    parser.add_argument("--file", metavar="FILE", help="only this file, as the profile names it")
+    parser.add_argument("--source-root", type=Path, metavar="DIR", help="where the files lie that the profile names")
+    parser.add_argument("--all", action="store_true", help="whole files, not only what is around lines with instructions")
+    output.add_limit(parser)
+    output.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the listing; returns the exit code."""
+    profile = reader.open(args.profile)
+    found = source(profile)
+    lines = [line for line in found or () if args.file is None or line.file == args.file]
+    total = len(lines)
+    shown = lines[: args.limit] if args.limit else lines
+    if args.json:
+        warnings = [] if found is not None else ["no instruction names its source line: not captured"]
+        output.print_json(output.envelope("source", profile, output.listing([asdict(line) for line in shown], total), warnings))
+        return 0
+    print(f"{safe(str(profile.path))}: {profile.evidence} profile")
+    if found is None:
+        print("source lines: not captured (no instruction names its own)")
+        return 0
+    sources = Sources(args.source_root)
+    for file in sorted({line.file for line in shown if line.file is not None}):
+        print(f"\n{safe(file)}")
+        print(_file([line for line in shown if line.file == file], sources, file, args.all))
+    rest = [line for line in shown if line.file is None]
+    if rest:
+        print("\ninstructions without a source line")
+        print(output.format_table(_HEADER, [["-", *_figures(line)] for line in rest]))
+    if note := output.cut_note(len(shown), total):
+        print(note)
+    return 0
+
+
+def _file(lines: list[Line], sources: Sources, file: str, whole: bool) -> str:
+    by_number = {line.line: line for line in lines}
+    listing = sources.listing(file)
+    if not listing.lines:
+        rows = [[str(line.line), *_figures(line)] for line in lines]
+        return output.format_table(_HEADER, rows) + f"\n({listing.why_not})"
+    numbers = [
+        n for n in range(1, len(listing.lines) + 1) if whole or any(n + d in by_number for d in range(-_AROUND, _AROUND + 1))
+    ]
+    rows, last = [], 0
+    for number in numbers:
+        if last and number != last + 1:
+            rows.append(["...", *[""] * 6])
+        line = by_number.get(number)
+        figures: list[output.Cell] = list(_figures(line)) if line else [""] * 5
+        rows.append([str(number), *figures, listing.lines[number - 1].expandtabs(4)])
+        last = number
+    return _flush_last(output.format_table((*_HEADER, "source"), rows), rows)
+
+
+def _flush_last(table: str, rows: list[list[output.Cell]]) -> str:
+    """The last column flush left: source text keeps its indentation."""
+    lines = table.split("\n")
+    width = max(len(safe(str(row[-1]))) for row in rows) if rows else 0
+    start = len(lines[1]) - max(width, len("source"))
+    texts = ["source", "-" * max(width, len("source")), *(safe(str(row[-1])) for row in rows)]
+    return "\n".join((line.ljust(start)[:start] + text).rstrip() for line, text in zip(lines, texts, strict=True))
+
+
+def _figures(line: Line) -> list[output.Cell]:
+    dma = None if line.dma_ns is None else format_time(line.dma_ns)
+    return [format_time(line.time_ns), format_time(line.wait_ns), line.instructions, engines(line.engine_ns), dma]

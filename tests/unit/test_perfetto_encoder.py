@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import io
 import math
+import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
 
 from explorer.export.perfetto import export
 from explorer.export.perfetto import slices as slices_module
+from explorer.export.perfetto import tracks as tracks_module
+from explorer.export.perfetto.trace import Trace
+from explorer.export.perfetto.tracks import Tracks
 from explorer.store.reader import Profile
 from explorer.text import safe
 from tests import synthetic
@@ -63,7 +70,7 @@ def instructions(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def parse(path: Path) -> Any:
-    return Trace.FromString(path.read_bytes()).packet
+    return pb.Trace.FromString(path.read_bytes()).packet
 
 
 def names(table: pa.Table) -> list[str]:
@@ -85,7 +92,7 @@ def test_means_what_the_builder_writes(
     file = io.BytesIO()
     hidden = ("start_ts", "end_ts", "duration_ns", "opcode")
     Reference(file).slices("Instruction", table, names(table), tracks, hidden)
-    assert found == events(Trace.FromString(file.getvalue()).packet)
+    assert found == events(pb.Trace.FromString(file.getvalue()).packet)
     check_lanes(found)
 
 
@@ -146,3 +153,66 @@ def test_evidence_stands_at_the_root(tmp_path: Path, flag: bool | None, says: st
     export(Profile.from_tables(tables), tmp_path / "t")
     roots = [p.track_descriptor.name for p in parse(tmp_path / "t") if p.HasField("track_descriptor")]
     assert roots[0] == f"NeuronCore ({says})"
+
+
+def test_texts_of_megabytes(tmp_path: Path) -> None:
+    texts = ["a" * 3_000_000, "b" * 20_000_000, "c"]
+    rows = pa.table({"start_ts": [0, 1, 2], "end_ts": [1, 2, 3], "opcode": ["A"] * 3, "operands": texts})
+    export(Profile.from_tables({"Instruction": rows}), tmp_path / "t")
+    found = [e[5][0][2] for e in events(parse(tmp_path / "t")) if e[1] == TrackEvent.TYPE_SLICE_BEGIN]
+    assert found == texts
+
+
+def test_what_is_being_written_is_not_overwritten() -> None:
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            time.sleep(0.05)
+            return super().write(data)
+
+    def fill(value: int) -> Callable[[np.ndarray], int]:
+        def write(out: np.ndarray) -> int:
+            out[:1000] = value
+            return 1000
+
+        return write
+
+    file = Slow()
+    with Trace(file) as trace:
+        for value in range(5):
+            trace.fill(1000, fill(value))
+    assert file.getvalue() == b"".join(bytes([v]) * 1000 for v in range(5))
+
+
+def test_an_error_of_the_writing_thread_is_raised() -> None:
+    class Full(io.BytesIO):
+        def write(self, _: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"), Trace(Full()) as trace:
+        trace.write(b"last")
+
+
+def test_identities_of_tracks_are_unique_and_do_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [(f"track {i}",) for i in range(60)]
+    first, second = Tracks(), Tracks()
+    assert [first.get(p) for p in paths] == [second.get(p) for p in paths]
+    monkeypatch.setattr(tracks_module, "_IDENTITY", 64)
+    crowded = Tracks()
+    assert len({crowded.get(p) for p in paths}) == 60
+    assert len(crowded.take_new()) > 0
+    assert crowded.take_new() == b""
+
+
+def test_samples_without_time_or_value_are_no_samples(tmp_path: Path) -> None:
+    tables = {
+        "Instruction": pa.table({"start_ts": [0], "end_ts": [1], "opcode": ["A"]}),
+        "DmaUsage": pa.table(
+            {"timestamp": [-1, 0, None, 2, 3, 4], "current_throughput": [1.0, 2.0, 3.0, math.nan, None, math.inf]}
+        ),
+        "PendingDma": pa.table({"timestamp": [5, 6], "value": pa.array([-3, 2**31 - 1], pa.int32())}),
+    }
+    result = export(Profile.from_tables(tables), tmp_path / "t")
+    samples = [e for e in events(parse(tmp_path / "t")) if e[1] == TrackEvent.TYPE_COUNTER]
+    assert [(e[0], e[8]) for e in samples if e[8] is not None] == [(0, int(np.float64(2.0).view(np.int64)))]
+    assert [(e[0], e[9]) for e in samples if e[9] is not None] == [(5, -3), (6, 2**31 - 1)]
+    assert result.counters == 3

@@ -120,3 +120,12 @@ def test_one_dimension_loads_as_a_column() -> None:
 def test_index_arrays_mix_with_integers_and_slices() -> None:
     x = _random(3, 16, 8)
     np.testing.assert_array_equal(_run("legacy_pitfalls", "slices_after_index_arrays", x).outputs, x[1])
+
+
+def test_a_number_may_be_stored() -> None:
+    np.testing.assert_array_equal(_run("legacy_pitfalls", "number_stored", _random(16, 8)).outputs, np.full((16, 8), 7))
+
+
+def test_the_first_generation_loads_its_identity_matrix() -> None:
+    x = _random(64, 96)
+    np.testing.assert_array_equal(_run("legacy_pitfalls", "transposed_by_identity", x).outputs, x.T)

@@ -72,3 +72,21 @@ def slices_after_index_arrays(x):
     tile = nl.load(x[1, i_p, i_f])
     nl.store(out[i_p, 0:width], value=tile)
     return out
+
+
+@nki.jit
+def number_stored(x):
+    """A number stored to HBM fills the tensor."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, 7)
+    return out
+
+
+@nki.jit
+def transposed_by_identity(x):
+    """x transposed by a matmul with the identity matrix, a constant in HBM that is loaded."""
+    rows, columns = x.shape
+    out = nl.ndarray((columns, rows), dtype=x.dtype, buffer=nl.shared_hbm)
+    identity = nl.load(nl.shared_identity_matrix(n=rows, dtype=x.dtype))
+    nl.store(out, value=nisa.tensor_copy(nisa.nc_matmul(nl.load(x), identity)))
+    return out

@@ -113,9 +113,13 @@ def load_transpose2d(src: Any, dtype: Any = None, *, legacy: bool) -> View:
 
 
 def store(dst: Any, value: Any, mask: Any = None) -> None:
-    """Copy a tile to HBM, through SBUF if it is in PSUM."""
+    """Copy a tile to HBM, through SBUF if it is in PSUM; a number fills `dst`."""
     call = "nki.language.store"
     dst = need_view(dst, call, "dst")
+    if isinstance(value, (bool, int, float, np.generic)):
+        held = allocate(dst.shape, dst.dtype, MemoryRegion.sbuf, legacy=dst.legacy)
+        elementwise.memset(held, value)
+        held.symbols, value = dst.symbols, held
     tile = need_view(value, call, "value")
     if dst.space is not Space.HBM:
         broken_rule(f"{call}: {dst.name} is in {dst.space.name}; store writes HBM, assign to tiles with tile[...] =")
@@ -146,6 +150,8 @@ def identity(n: int, dtype: Any = "uint8", dst: Any = None, *, legacy: bool) -> 
     if dst is not None:
         unsupported("nki.language.shared_identity_matrix into a given dst")
     made = constant(np.eye(n, dtype=np.float32), dtype, legacy=legacy)
+    if legacy:
+        return made
     tile = allocate((n, n), dtype, MemoryRegion.sbuf, legacy=legacy)
     dma.dma_copy(tile, made, call="nki.language.shared_identity_matrix")
     return tile

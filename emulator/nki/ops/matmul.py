@@ -46,8 +46,9 @@ def nc_matmul(
 ) -> tuple[int, ...]:
     """The rows of the MATMULs of `dst (+)= stationary.T @ moving`: two for fp32, half of the bits each."""
     call = "nki.isa.nc_matmul"
-    if getattr(perf_mode, "name", "none") not in ("none",):
-        unsupported(f"{call} with perf_mode={perf_mode.name}")
+    mode = getattr(perf_mode, "name", perf_mode)
+    if mode not in (None, "none"):
+        unsupported(f"{call} with perf_mode={mode}")
     target = current(call).target
     for name, view in (("stationary", stationary), ("moving", moving)):
         if view.space is not Space.SBUF:

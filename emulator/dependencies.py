@@ -22,7 +22,16 @@ _FLOW, _ANTI = int(Dependency.FLOW_DEPENDENCE), int(Dependency.ANTI_DEPENDENCE)
 _OUTPUT = int(Dependency.OUTPUT_DEPENDENCE)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _roomier(values: Any) -> Any:
+    """`values` with as much room again behind them."""
+    larger = np.empty(2 * len(values), dtype=np.int64)
+    for i in range(len(values)):
+        larger[i] = values[i]
+    return larger
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _find(  # type: ignore[no-untyped-def]
     ptr,
     tensor,
@@ -53,7 +62,7 @@ def _find(  # type: ignore[no-untyped-def]
     degree = np.zeros(rows, dtype=np.int64)
     producers = np.empty(4 * rows + 16, dtype=np.int64)
     kinds = np.empty(4 * rows + 16, dtype=np.int64)
-    waits = np.empty(4 * rows + 16, dtype=np.bool_)
+    waits = np.empty(4 * rows + 16, dtype=np.int64)
     total = 0
     undecided = 0
     for row in range(rows):
@@ -99,9 +108,7 @@ def _find(  # type: ignore[no-untyped-def]
                         if seen[kind, producer] != row:
                             seen[kind, producer] = row
                             if total == len(producers):
-                                producers = np.concatenate((producers, np.empty_like(producers)))
-                                kinds = np.concatenate((kinds, np.empty_like(kinds)))
-                                waits = np.concatenate((waits, np.empty_like(waits)))
+                                producers, kinds, waits = _roomier(producers), _roomier(kinds), _roomier(waits)
                             # An engine reads and writes in order; only what it reads has to be complete.
                             in_order = engine[producer] == engine[row] and not is_dma[producer] and not is_dma[row]
                             producers[total], kinds[total] = producer, kind
@@ -167,7 +174,7 @@ def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_
         *pattern,
     )
     ptr = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
-    found = Dependencies(ptr, producers.astype(np.int32), kinds.astype(np.int8), waits)
+    found = Dependencies(ptr, producers.astype(np.int32), kinds.astype(np.int8), waits != 0)
     warnings: tuple[str, ...] = ()
     if undecided:
         warnings = (f"{undecided:,} pairs of access patterns were too intricate to compare and count as overlapping",)

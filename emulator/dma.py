@@ -7,6 +7,7 @@ descriptor, a descriptor being the longest run that is contiguous on both sides.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +20,10 @@ from emulator.targets import Target
 
 #: A transfer is cut into at most this many packets per engine; beyond it packets grow.
 MAX_PACKETS: Final = 64
-_KIND: Final = {"input": "IO", "output": "IO", "data": "SpillReload", "software_dynamic": "Dynamic", "hardware_dynamic": "Dynamic"}
+#: Queue types in the schema's spelling, and what their queues are called.
+_TYPES: Final = ("input", "output", "data", "software_dynamic", "hardware_dynamic")
+_STEM: Final = ("IO", "IO", "SpillReload", "Dynamic", "Dynamic")
+_INPUT, _OUTPUT, _DATA, _SOFTWARE, _HARDWARE = range(5)
 _LABEL: Final = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync")
 
 
@@ -44,58 +48,43 @@ class Plan:
     queues: tuple[Queue, ...]
 
 
-def _detail(program: Program, key: str) -> list[str]:
-    return [*(dict(pairs).get(key, "") for pairs in program.details), ""]
+def _queue_types(program: Program, rows: Int, source: Int, destination: Int) -> Int:
+    """The queue type of each transfer, as an index into `_TYPES`."""
+    modes = [*(dict(pairs).get("dge_mode", "") for pairs in program.details), ""]
+    mode = np.array([2 if name.endswith("swdge") else 1 if name.endswith("hwdge") else 0 for name in modes])[program.detail[rows]]
+    owner = np.repeat(np.arange(len(program)), np.diff(program.operands.ptr))
+    indirect = np.zeros(len(program), dtype=np.bool_)
+    indirect[owner[(program.operands.access & Access.INDIRECT) != 0]] = True
+    software = (mode == 2) | indirect[rows] | ((program.flags[rows] & InstructionFlag.DYNAMIC) != 0)
+    leaves = np.array([tensor.role == "output" for tensor in program.tensors] or [False])[destination]
+    enters = np.array([tensor.role in ("input", "constant") for tensor in program.tensors] or [False])[source]
+    return np.select([software, mode == 1, leaves, enters], [_SOFTWARE, _HARDWARE, _OUTPUT, _INPUT], _DATA)
 
 
-def _queue_types(program: Program, rows: Int, source: Int, destination: Int) -> list[str]:
-    indirect = (
-        np.bitwise_or.reduceat(program.operands.access, program.operands.ptr[rows]) if len(rows) else np.zeros(0, dtype=np.uint8)
-    )
-    modes = _detail(program, "dge_mode")
-    types = []
-    for i, row in enumerate(rows):
-        mode = modes[program.detail[row]]
-        from_role, to_role = program.tensors[source[i]].role, program.tensors[destination[i]].role
-        if mode.endswith("swdge") or indirect[i] & Access.INDIRECT or program.flags[row] & InstructionFlag.DYNAMIC:
-            types.append("software_dynamic")
-        elif mode.endswith("hwdge"):
-            types.append("hardware_dynamic")
-        elif to_role == "output":
-            types.append("output")
-        else:
-            types.append("input" if from_role in ("input", "constant") else "data")
-    return types
-
-
-def _queues(program: Program, rows: Int, types: list[str], hbm_tensor: Int, limit: int) -> tuple[Int, tuple[Queue, ...]]:
+def _queues(program: Program, rows: Int, types: Int, hbm_tensor: Int, limit: int) -> tuple[Int, tuple[Queue, ...]]:
     """The queue of each transfer: one for each tensor in HBM, in order of first use, until half the queues are taken."""
+    core, engine = program.core[rows].astype(np.int64), program.engine[rows].astype(np.int64)
+    key = np.stack((core, engine, types, hbm_tensor), axis=1)
+    streams, first, member = np.unique(key, axis=0, return_index=True, return_inverse=True)
     queues: list[Queue] = []
-    members: dict[tuple[int, int, str], list[int]] = {}
-    chosen: dict[tuple[int, int, str, int], int] = {}
-    numbers: dict[tuple[int, str], int] = {}
-    extra: dict[int, int] = {}
-    result = np.empty(len(rows), dtype=np.int64)
-    for i, row in enumerate(rows):
-        core, engine = int(program.core[row]), int(program.engine[row])
-        group = (core, engine, types[i])
-        key = (*group, int(hbm_tensor[i]))
-        queue = chosen.get(key)
-        if queue is None:
-            mates = members.setdefault(group, [])
-            if mates and extra.get(core, 0) >= limit // 2:
-                queue = mates[len(chosen) % len(mates)]
-            else:
-                if mates:
-                    extra[core] = extra.get(core, 0) + 1
-                stem = f"q{_LABEL[engine]}{_KIND[types[i]]}"
-                number = numbers[core, stem] = numbers.get((core, stem), -1) + 1
-                queue = len(queues)
-                queues.append(Queue(f"{stem}{number}", types[i], ENGINES[engine], core, sum(q.core == core for q in queues)))
-                mates.append(queue)
-            chosen[key] = queue
-        result[i] = queue
-    return result, tuple(queues)
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    named: Counter[tuple[int, str]] = Counter()
+    extra: Counter[int] = Counter()
+    queue_of = np.empty(len(streams), dtype=np.int64)
+    for turn, stream in enumerate(np.argsort(first)):
+        of_core, of_engine, kind, _ = (int(part) for part in streams[stream])
+        mates = groups.setdefault((of_core, of_engine, kind), [])
+        if mates and extra[of_core] >= limit // 2:
+            queue_of[stream] = mates[turn % len(mates)]
+            continue
+        extra[of_core] += bool(mates)
+        stem = f"q{_LABEL[of_engine]}{_STEM[kind]}"
+        queue_of[stream] = len(queues)
+        mates.append(len(queues))
+        index = sum(queue.core == of_core for queue in queues)
+        queues.append(Queue(f"{stem}{named[of_core, stem]}", _TYPES[kind], ENGINES[of_engine], of_core, index))
+        named[of_core, stem] += 1
+    return queue_of[member.reshape(-1)], tuple(queues)
 
 
 def _runs(operands: Operands) -> Int:
@@ -142,12 +131,12 @@ def plan(program: Program, costs: Costs, target: Target) -> Plan:
     from_hbm, to_hbm = tensor_space[source] == Space.HBM, tensor_space[destination] == Space.HBM
     rate = np.where(from_hbm, dma.read_rate, dma.write_rate)
     descriptors = -(-moved // run)
-    codes = [program.cost_classes[code] for code in program.cost_class[rows]]
-    transposing = np.array([name == "dma_transpose" for name in codes], dtype=np.bool_)
+    transposing = np.array([name == "dma_transpose" for name in program.cost_classes] or [False])[program.cost_class[rows]]
+    computing = np.array([name == "dma_compute" for name in program.cost_classes] or [False])[program.cost_class[rows]]
     if dma.transpose_share is not None and dma.transpose_share_sbuf is not None:
         rate = np.where(transposing, rate * np.where(from_hbm, dma.transpose_share, dma.transpose_share_sbuf), rate)
         descriptors = np.where(transposing, -(-np.maximum(read, written) // dma.packet_bytes), descriptors)
-    rate = np.where(np.array([name == "dma_compute" for name in codes], dtype=np.bool_), rate * dma.compute_share, rate)
+    rate = np.where(computing, rate * dma.compute_share, rate)
     types = _queue_types(program, rows, source, destination)
     queue, queues = _queues(program, rows, types, np.where(to_hbm, destination, source), dma.queues_per_engine)
     has_side = side >= 0
@@ -158,8 +147,7 @@ def plan(program: Program, costs: Costs, target: Target) -> Plan:
     load = np.maximum(read, written)
     largest = -(-load * most // np.maximum(partitions, 1))
     generation = np.zeros(len(rows))
-    hardware = np.array([kind == "hardware_dynamic" for kind in types], dtype=np.bool_)
-    generation[hardware] = dma.hardware_generation or 0.0
+    generation[types == _HARDWARE] = dma.hardware_generation or 0.0
     return Plan(
         instruction=rows,
         queue=queue,

@@ -41,7 +41,7 @@ class Layout:
     previous: Int
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _place(order, size, first, last, capacity, alignment, bank, best_fit, address, before, after):  # type: ignore[no-untyped-def]
     """Gives `address` to the tensors in `order`; the pairs (before, after) are who lay there last.
 

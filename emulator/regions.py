@@ -15,7 +15,7 @@ from numba import njit
 SEARCH_LIMIT: Final = 4096
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def normalise(offset: Any, itemsize: Any, size: Any, stride: Any) -> Any:
     """(lo, hi, width, dimensions, sizes, strides) of all patterns; sizes and strides beyond `dimensions` are 0."""
     n, dims = size.shape
@@ -60,7 +60,7 @@ def normalise(offset: Any, itemsize: Any, size: Any, stride: Any) -> Any:
     return lo, hi, width, count, sizes, strides
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def overlap(a: Any, b: Any, shift: Any, lo: Any, hi: Any, width: Any, count: Any, sizes: Any, strides: Any) -> Any:
     """1 where patterns a and b (moved up by `shift`) share a byte, 0 where not, 2 where the search was given up."""
     if lo[b] + shift >= hi[a] or hi[b] + shift <= lo[a]:
@@ -108,7 +108,7 @@ def overlap(a: Any, b: Any, shift: Any, lo: Any, hi: Any, width: Any, count: Any
     return 2
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def covers(a: Any, b: Any, shift: Any, lo: Any, hi: Any, width: Any, count: Any, sizes: Any, strides: Any) -> Any:
     """True only if pattern a touches every byte of pattern b (moved up by `shift`); False where that is not plain."""
     rest = lo[b] + shift - lo[a]

@@ -43,7 +43,7 @@ class Schedule:
     packet_bytes: Int
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _run(  # type: ignore[no-untyped-def]
     stream, stream_ptr, stream_rows, ptr, producer, waits, issue, latency, unit, transfer_of, semaphore, dependent,
     queue_core, queue_ptr, queue_transfers, row_of, nbytes, part_start, parts, work, packets, generation,

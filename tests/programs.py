@@ -38,7 +38,16 @@ class Tile:
             sizes, strides = (right - left,), (self.itemsize,)
             return self.tensor, access, self.dtype, top, bottom - top, left * self.itemsize, sizes, strides
         offset = (top * self.pitch + left) * self.itemsize
-        return self.tensor, access, self.dtype, 0, 0, offset, (bottom - top, right - left), (self.pitch * self.itemsize, self.itemsize)
+        return (
+            self.tensor,
+            access,
+            self.dtype,
+            0,
+            0,
+            offset,
+            (bottom - top, right - left),
+            (self.pitch * self.itemsize, self.itemsize),
+        )
 
     @property
     def n(self) -> int:

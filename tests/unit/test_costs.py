@@ -12,7 +12,9 @@ from tests.programs import Builder
 TRN1, TRN2, TRN3 = (targets.load(name) for name in targets.NAMES)
 
 
-def vector_issue(cost_class: str, target: targets.Target, *dtypes: str, n: int = 1000, psum: str = "", flags: int = 0, **detail: str) -> float:
+def vector_issue(
+    cost_class: str, target: targets.Target, *dtypes: str, n: int = 1000, psum: str = "", flags: int = 0, **detail: str
+) -> float:
     """Cycles of the engine without its fixed overhead; `psum` has a p for each operand that lies there (result first)."""
     b = Builder(target.name)
     spaces = [Space.PSUM if letter == "p" else Space.SBUF for letter in psum.ljust(len(dtypes), "-")]

@@ -102,7 +102,10 @@ use = st.tuples(
 def bytes_of_use(item: Use) -> set[tuple[int, int, int]]:
     tensor, _, first, partitions, start, count, step = item
     return {
-        (tensor, p, (start + i * step) * 2 + byte) for p in range(first, first + partitions) for i in range(count) for byte in (0, 1)
+        (tensor, p, (start + i * step) * 2 + byte)
+        for p in range(first, first + partitions)
+        for i in range(count)
+        for byte in (0, 1)
     }
 
 

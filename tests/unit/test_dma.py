@@ -69,7 +69,9 @@ def test_each_tensor_has_its_queue_until_half_of_them_are_taken() -> None:
         (4, 4096, 4096, 4, 8192),
     ],
 )
-def test_descriptors_are_runs_that_are_contiguous_on_both_sides(rows: int, columns: int, of: int, descriptors: int, nbytes: int) -> None:
+def test_descriptors_are_runs_that_are_contiguous_on_both_sides(
+    rows: int, columns: int, of: int, descriptors: int, nbytes: int
+) -> None:
     b = Builder()
     b.copy(b.tile(rows, columns), b.hbm(rows, of)[:, :columns])
     found = plan_of(b)
@@ -190,7 +192,9 @@ def test_rates_are_those_of_the_devices() -> None:
     assert span(4, 4096, store=True) == pytest.approx(1215, rel=0.02)
 
 
-@pytest.mark.parametrize(("nbytes", "share"), zip((64, 256, 1024, 2048, 4096, 8192), (2.6, 10.4, 42.4, 81.5, 96.7, 98.3), strict=True))
+@pytest.mark.parametrize(
+    ("nbytes", "share"), zip((64, 256, 1024, 2048, 4096, 8192), (2.6, 10.4, 42.4, 81.5, 96.7, 98.3), strict=True)
+)
 def test_throughput_by_size(nbytes: int, share: float) -> None:
     # nki-dma-intro-1: per cent of the rate at 32 KiB per partition, 128 partitions, one queue.
     def rate(size: int) -> float:

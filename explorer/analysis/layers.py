@@ -72,6 +72,11 @@ def of_work(rows: Work) -> tuple[Layer, ...] | None:
     return tuple(found)
 
 
+def path_of(name: str) -> str:
+    """The path in the tree of a layer as an instruction names it."""
+    return _path(_parts(name))
+
+
 def _parts(name: str) -> tuple[str, ...]:
     return tuple(p for p in name.split("/") if p) or (name,)
 

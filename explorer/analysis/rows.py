@@ -88,7 +88,7 @@ def work(profile: Profile) -> Work | None:
     table = profile.table("Instruction", names)
     if table is None:
         return None
-    engine = Coded.of(table["engine"])
+    engine, opcode = Coded.of(table["engine"]), Coded.of(table["opcode"])
     known = sorted({canonical(n) for n in engine.names} - set(ENGINES))
     engines = (*ENGINES, *known)
     recode = np.array([engines.index(canonical(n)) for n in engine.names] + [-1], np.int64)
@@ -98,7 +98,7 @@ def work(profile: Profile) -> Work | None:
         engine=recode[engine.codes],
         engines=engines,
         wait=integers(table["evt_wait_time_ns"], 0),
-        is_wait=np.asarray(pc.is_in(table["opcode"], value_set=pa.array(WAITS)).combine_chunks().to_numpy(zero_copy_only=False)),
+        is_wait=np.isin(opcode.codes, [i for i, n in enumerate(opcode.names) if n in WAITS]),
         sums={c: integers(table[c], 0) for c in sums if table[c].null_count < table.num_rows},
         layer=Coded.of(table["layer"]),
         place=Coded.of(table["nki_source_location"]),

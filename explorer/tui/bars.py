@@ -38,10 +38,12 @@ def header(profile: str, evidence: str, target: str | None, total_ns: int | None
     return line.append(f"  showing {format_time(view.span)} from {format_time(view.first)}", style="dim")
 
 
-def footer() -> Text:
-    """The keys that the key table puts there, the most needed first."""
+def footer(width: int) -> Text:
+    """The keys that the key table puts there: all of them if they fit, else without those that are for wide lines."""
+    parts = [(f" {key.shown or spelled(key.keys[0])} ", f"{key.footer} ", key.wide) for key in KEYS if key.footer]
+    fits = sum(len(keys) + len(word) for keys, word, _ in parts) <= width
     line = Text(no_wrap=True)
-    for key in KEYS:
-        if key.footer:
-            line.append(f" {key.shown or spelled(key.keys[0])} ", Style(bold=True)).append(f"{key.footer} ", Style(dim=True))
+    for keys, word, wide in parts:
+        if fits or not wide:
+            line.append(keys, Style(bold=True)).append(word, Style(dim=True))
     return line

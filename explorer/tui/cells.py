@@ -46,7 +46,7 @@ def draw(cells: Cells, paint: Paint, word: Word, ascii_only: bool) -> list[Glyph
             stop = at + 1
             while stop < width and kinds[stop] == Kind.FULL and lefts[stop] == left:
                 stop += 1
-            glyphs += _slice(left, stop - at, paint(left), word, ascii_only)
+            glyphs += _slice(word(left), stop - at, paint(left), ascii_only)
             at = stop
             continue
         if kind == Kind.IDLE:
@@ -69,8 +69,8 @@ def with_waits(glyphs: list[Glyph], waits: Cells, ascii_only: bool) -> list[Glyp
     return glyphs
 
 
-def _slice(span: int, width: int, color: Color, word: Word, ascii_only: bool) -> list[Glyph]:
-    text = word(span)[:width].ljust(width, "=" if ascii_only else " ")
+def _slice(word: str, width: int, color: Color, ascii_only: bool) -> list[Glyph]:
+    text = word[:width].ljust(width, "=" if ascii_only else " ")
     ink = palette.ink(color)
     return [Glyph(c, ink, color) for c in text]
 

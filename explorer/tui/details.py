@@ -16,6 +16,8 @@ from explorer.tui.model import Dependency, Model
 
 _TIMES = ("start_ts", "end_ts", "duration_ns", "evt_wait_time_ns", "dma_wait_time_ns", "trigger", "completion")
 _FIRST = {"layer": "layer", "nki_source_location": "line", "operands": "operands", "queue_name": "queue"}
+#: Column names longer than this push their value aside.
+_WIDEST = 24
 _KINDS = {"FLOW_DEPENDENCE": "reads it", "ANTI_DEPENDENCE": "overwrites", "OUTPUT_DEPENDENCE": "rewrites"}
 
 
@@ -77,21 +79,24 @@ class Details(Lines):
             lines += [(Text(f"  {name(f.place)}  {name(f.function or '')}"), None) for f in frames]
         if loops:
             lines.append((Text("loops: " + ", ".join(f"{name(n)}={v}" for n, v in loops)), None))
-        width = max((len(c) for c in fields), default=0)
+        width = min(max(len(c) for c in fields), _WIDEST)
         lines.append((Text("all columns", style="bold"), None))
         return lines + [(self._field(ref.table, c, v, width), None) for c, v in fields.items()]
 
     def _times(self, fields: Mapping[str, Any]) -> Text:
-        text = Text()
-        words = {"start_ts": "start", "end_ts": "end", "duration_ns": "lasts", "evt_wait_time_ns": "after waiting"}
-        for column, word in words.items():
-            if isinstance(value := fields.get(column), int):
-                text.append(f"{word} ", style="dim").append(f"{format_time(value)}  ")
+        def shown(column: str) -> str:
+            value = fields.get(column)
+            return format_time(value) if isinstance(value, int) else "?"
+
+        text = Text().append("lasts ", style="dim").append(shown("duration_ns"))
+        text.append("  from ", style="dim").append(shown("start_ts")).append(" to ", style="dim").append(shown("end_ts"))
+        if "evt_wait_time_ns" in fields:
+            text.append("  waited ", style="dim").append(shown("evt_wait_time_ns"))
         return text
 
     def _field(self, table: str, column: str, value: object, width: int) -> Text:
         if column in _TIMES and isinstance(value, int):
-            shown = f"{format_time(value)}  ({value:,} ns)" if abs(value) >= 1000 else format_time(value)
+            shown = f"{value:,} ns" + (f"  {format_time(value)}" if abs(value) >= 1000 else "")
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             unit = self.model.unit(table, column)
             # Ids and program counters are names made of digits, not amounts.

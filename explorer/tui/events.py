@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,11 @@ from explorer.tui.spans import Index, Int, Spans
 
 INSTRUCTIONS = "Instruction"
 TRANSFERS = "DmaPacketAggregated"
+PACKETS = "DmaPacket"
+#: Column of ours: the instruction that started a transfer.
+_STARTED_BY = "ts_instruction_id"
+#: How measured profiles name the queue of a packet: the queue, then the DMA engine that ran it.
+_ENGINE_OF_QUEUE = re.compile(r"-E\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,38 @@ def instructions(profile: Profile) -> Events | None:
     return _events(profile, INSTRUCTIONS, columns, track=("timeline_track", "engine"), name=("opcode",))
 
 
-def transfers(profile: Profile) -> Events | None:
-    """DMA transfers, or None if the profile has none with a time."""
+def transfers(profile: Profile, started_by: Events | None) -> Events | None:
+    """DMA transfers, or None if the profile has none with a time.
+
+    Where the profile says which instruction of `started_by` started each, they have its layer and source line.
+    """
     columns = ["start_ts", "end_ts", "id", "pcore_idx", "variable", "op", "queue_name"]
-    return _events(profile, TRANSFERS, columns, track=("queue_name",), name=("variable", "op"))
+    found = _events(profile, TRANSFERS, columns, track=("queue_name",), name=("variable", "op"))
+    tie = profile.table(TRANSFERS, [_STARTED_BY]) if _STARTED_BY in profile.columns(TRANSFERS) else None
+    if found is None or tie is None or started_by is None:
+        return found
+    wanted = integers(tie[_STARTED_BY], -1)
+    order = np.argsort(started_by.ids, kind="stable")
+    row = order[np.minimum(np.searchsorted(started_by.ids, wanted, sorter=order), len(order) - 1)]
+    known = started_by.ids[row] == wanted
+    layer, place = (
+        Names(np.where(known, column.codes[row], np.int32(-1)), column.names) for column in (started_by.layer, started_by.place)
+    )
+    return replace(found, layer=layer, place=place)
+
+
+def packets(profile: Profile) -> Events | None:
+    """DMA packets that no transfer of the profile stands for, or None: hardware adds up only some of them."""
+    tie = profile.table(PACKETS, ["packet_aggregation_id"])
+    if tie is None:
+        return None
+    whole = profile.table(TRANSFERS, ["id"])
+    known = integers(whole["id"], -1) if whole is not None else np.zeros(0, np.int64)
+    alone = ~(np.isin(integers(tie["packet_aggregation_id"], -1), known) & valid(tie["packet_aggregation_id"]))
+    if not alone.any():
+        return None
+    columns = ["start_ts", "end_ts", "id", "pcore_idx", "variable", "queue_name"]
+    return _events(profile, PACKETS, columns, track=("queue_name",), name=("variable",), only=alone)
 
 
 def tracks(events: Events) -> Iterator[Track]:
@@ -141,14 +174,22 @@ def _rank(label: str) -> tuple[int, list[tuple[int, str]]]:
     return order, [(int(n or 0), t) for t, n in re.findall(r"(\D*)(\d{0,18})", label)]
 
 
-def _events(profile: Profile, table: str, columns: list[str], *, track: tuple[str, ...], name: tuple[str, ...]) -> Events | None:
+def _events(
+    profile: Profile,
+    table: str,
+    columns: list[str],
+    *,
+    track: tuple[str, ...],
+    name: tuple[str, ...],
+    only: NDArray[np.bool_] | None = None,
+) -> Events | None:
     have = set(profile.columns(table))
     whole = encoded(profile, table, [c for c in columns if c in have])
     if whole is None:
         return None
-    known = np.ones(whole.num_rows, bool)
+    known = np.ones(whole.num_rows, bool) if only is None else only
     for column in ("start_ts", "end_ts"):
-        known &= valid(whole[column]) if column in have else False
+        known = known & valid(whole[column]) if column in have else np.zeros(whole.num_rows, bool)
     if not known.any():
         return None
 
@@ -158,13 +199,16 @@ def _events(profile: Profile, table: str, columns: list[str], *, track: tuple[st
     def first(*order: str) -> Names:
         return _first_known([names(whole[c]) for c in order if c in have], whole.num_rows)
 
+    queues = first(*track)
+    queues = _first_known([Names(queues.codes, tuple(_ENGINE_OF_QUEUE.sub("", n) for n in queues.names))], whole.num_rows)
+
     return Events(
         table=table,
         start=np.where(known, numbers("start_ts", -1), -1),
         end=np.where(known, numbers("end_ts", -1), -1),
         ids=numbers("id", -1),
         name=first(*name),
-        track=first(*track),
+        track=queues,
         layer=first("layer"),
         place=first("nki_source_location"),
         core=numbers("pcore_idx", 0),

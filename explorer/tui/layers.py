@@ -34,7 +34,7 @@ class Layers(Lines):
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__(ascii_only=ascii_only, id="layers")
-        self.title("Layers")
+        self.title("Layers: time, instructions")
         self._all: Sequence[Node] = ()
         self._open: set[str] = set()
         self._shown: list[Node] = []

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.analysis.layers import OTHER, layers, path_of
 from explorer.analysis.summary import summarize
 from explorer.store import schema
 from explorer.store.arrays import integers, valid
 from explorer.store.reader import Profile
+from explorer.times import format_time
 from explorer.tui import events
 from explorer.tui.events import Events, Names, Ref, Track
 from explorer.tui.layers import Node
@@ -78,7 +80,8 @@ class Model:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        loaded = (events.instructions(profile), events.transfers(profile))
+        issued = events.instructions(profile)
+        loaded = (issued, events.transfers(profile, issued), events.packets(profile))
         self.events: dict[str, Events] = {e.table: e for e in loaded if e is not None}
         self.tracks: tuple[Track, ...] = tuple(t for e in self.events.values() for t in events.tracks(e))
         self.extent = self._extent()
@@ -110,11 +113,23 @@ class Model:
 
     def layers(self) -> list[Node]:
         """The layers as a tree, parents before children. Empty where no row names one."""
-        names = {n for e in self.events.values() for n in e.layer.names if n}
-        paths = {p for n in names for p in _above(n)}
-        parents = {p.rpartition("/")[0] for p in paths}
-        order = sorted(paths, key=lambda p: p.split("/"))
-        return [Node(p, p.rpartition("/")[2], p.strip("/").count("/"), p in parents) for p in order]
+        found = layers(self.profile) or ()
+        parents = {layer.parent for layer in found}
+        return [
+            Node(
+                path=layer.path,
+                label=layer.path.rpartition("/")[2],
+                depth=layer.depth,
+                parent=layer.path in parents,
+                figures=f"{format_time(layer.time_ns)} {layer.instructions:>7,}",
+            )
+            for layer in found
+        ]
+
+    def layer_of(self, ref: Ref) -> str | None:
+        """The path of the row's layer as the tree has it, or None."""
+        held = self.events[ref.table].layer[ref.row]
+        return None if held is None else path_of(held)
 
     # Selection
 
@@ -207,9 +222,11 @@ class Model:
 
     def in_layer(self, table: str, path: str) -> NDArray[np.bool_]:
         """Mask of a table's rows that belong to a layer or to one below it."""
-        names = self.events[table].layer.names
-        below = path.rstrip("/") + "/"
-        return self.events[table].layer.where(np.array([n == path or n.startswith(below) for n in names], bool))
+        column = self.events[table].layer
+        if path == OTHER:
+            return column.codes < 0
+        own = [path_of(n) for n in column.names]
+        return column.where(np.array([n == path or n.startswith(path + "/") for n in own], bool))
 
     def at_place(self, table: str, place: str) -> NDArray[np.bool_]:
         """Mask of a table's rows that a source line issued; the line is given as `file:line`."""
@@ -219,12 +236,6 @@ class Model:
     def hits(self, masks: Mapping[str, NDArray[np.bool_]]) -> Hits:
         """The rows that masks by table mark."""
         return _hits(self.events, [np.flatnonzero((e.start >= 0) & masks[t]) for t, e in self.events.items()])
-
-
-def _above(path: str) -> list[str]:
-    """The path and those of the layers above it."""
-    starts = [i for i, c in enumerate(path) if c == "/" and i > 0]
-    return [path[:i] for i in starts if path[i - 1] != "/"] + [path]
 
 
 def _hits(held: Mapping[str, Events], rows: list[Int]) -> Hits:

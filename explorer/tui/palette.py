@@ -41,6 +41,7 @@ def _scaled(color: Color, factor: float) -> Color:
 
 _BRIGHT = tuple((Color.parse(h), _scaled(Color.parse(h), _SECOND_SHADE)) for h in _HUES)
 _DARK = tuple((_scaled(a, DIM), _scaled(b, DIM)) for a, b in _BRIGHT)
+_UNLIT = frozenset(c for pair in _DARK for c in pair)
 
 
 def shade(number: int, second: bool, lit: bool = True) -> Color:
@@ -49,7 +50,9 @@ def shade(number: int, second: bool, lit: bool = True) -> Color:
 
 
 def ink(on: Color) -> Color:
-    """Black or white, whichever is read better on that colour (relative luminance as WCAG 2 defines it)."""
+    """What is read well on that colour: black or white by relative luminance (as WCAG 2 defines it), grey on what is not lit."""
+    if on in _UNLIT:
+        return WAIT
     parts = [c / 255 for c in on.get_truecolor()]
     r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return Color.from_rgb(0, 0, 0) if 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 else Color.from_rgb(255, 255, 255)

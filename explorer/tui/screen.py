@@ -15,6 +15,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Input
 
+from explorer.analysis.source_text import Sources
 from explorer.tui import bars
 from explorer.tui.details import Details
 from explorer.tui.events import INSTRUCTIONS, Ref
@@ -23,7 +24,7 @@ from explorer.tui.keys import KEYS
 from explorer.tui.layers import Layers
 from explorer.tui.lines import Pane, name
 from explorer.tui.model import Hits, Model
-from explorer.tui.source import Source, Sources
+from explorer.tui.source import Source
 from explorer.tui.timeline import COLOUR_BY, Timeline
 from explorer.tui.view import View
 
@@ -96,7 +97,6 @@ class Main(Screen[None]):
         self.find.display = False
         if self.start.ascii_only:
             self.add_class("ascii")
-        self.footer.say(bars.footer())
         self.run_worker(self._compute_layers, thread=True)
         self.timeline.focus()
         if self.start.at is not None:
@@ -115,6 +115,7 @@ class Main(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._arrange()
+        self.footer.say(bars.footer(event.size.width))
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if isinstance(self.focused, Pane) and self.focused is not self.timeline:
@@ -135,7 +136,7 @@ class Main(Screen[None]):
         self.query_one("#lower").display = not alone or at is not self.timeline
         bars_high = 3
         self.header.display, self.status.display, self.footer.display = height >= 8, height >= 10, height >= 6
-        rows = len(self.model.tracks) + (0 if len(self.model.events) == 2 else 1)
+        rows = len(self.model.tracks) + bool(self.timeline.missing)
         free = height - bars_high
         self.timeline.styles.height = "1fr" if alone else min(rows + 4, max(free * 6 // 10, 6))
 
@@ -152,7 +153,7 @@ class Main(Screen[None]):
         place = layer = None
         if self.selected is not None:
             held = self.model.events[self.selected.table]
-            place, layer = held.place[self.selected.row], held.layer[self.selected.row]
+            place, layer = held.place[self.selected.row], self.model.layer_of(self.selected)
         self.source.show(place, captured=self.model.has_places)
         self.layer_tree.follow(layer)
         self._tell()

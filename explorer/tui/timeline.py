@@ -21,7 +21,7 @@ from textual.strip import Strip
 from explorer.analysis.summary_definitions import WAITS
 from explorer.tui import palette
 from explorer.tui.cells import Glyph, draw, with_waits
-from explorer.tui.events import Names, Ref, Track
+from explorer.tui.events import INSTRUCTIONS, PACKETS, TRANSFERS, Names, Ref, Track
 from explorer.tui.lines import Pane, name
 from explorer.tui.model import Model
 from explorer.tui.ruler import ticks
@@ -173,13 +173,15 @@ class Timeline(Pane):
         number = self._top + y - 1
         if number < len(self.model.tracks):
             return self._row(number, base)
-        if number == len(self.model.tracks) and (missing := self._missing()):
+        if number == len(self.model.tracks) and (missing := self.missing):
             return self.strip(Text(missing, style="italic dim"), width, base)
         return Strip.blank(width, base)
 
-    def _missing(self) -> str:
-        absent = [what for table, what in (("Instruction", "instructions"), ("DmaPacketAggregated", "DMA transfers"))
-                  if table not in self.model.events]  # fmt: skip
+    @property
+    def missing(self) -> str:
+        """What to say in place of rows that were not captured; empty if all were."""
+        absent = [] if INSTRUCTIONS in self.model.events else ["instructions"]
+        absent += [] if {TRANSFERS, PACKETS} & set(self.model.events) else ["DMA transfers"]
         return f"  {' and '.join(absent)}: not captured" if absent else ""
 
     def _ruler(self, base: Style) -> Strip:

@@ -25,7 +25,7 @@ class Case:
     function: str
     inputs: tuple[Callable[[Generator], tuple[Any, ...]], ...]
     reference: Callable[..., Bounded]
-    #: The function whose frame is the kernel's entry; empty: the function itself.
+    #: The kernel that the function launches, if it is none itself.
     entry: str = ""
 
 
@@ -63,6 +63,8 @@ _MAMBA = f"{TUTORIALS}/fused_mamba/mamba_nki_kernels.py"
 _ADD = f"{TUTORIALS}/tensor_addition"
 _ATTENTION = f"{TUTORIALS}/attention_fwd_performance/attention_kernels.py"
 
+#: The file by which a checkout is known.
+LANDMARK = _MATMUL
 #: The kernels that have to run, each at two shapes (the basic matmul takes one shape only, so two types).
 REQUIRED = (
     Case(

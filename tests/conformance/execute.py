@@ -7,22 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from emulator.errors import EmulatorError
+from emulator.nki.launch import Kernel
 from emulator.program import Program
 from emulator.run import load_kernel, run_kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a kernel returned, and its instructions."""
+    """What a kernel returned, its instructions, and the kernel's name ("" if what ran was a function that launches one)."""
 
     result: Any
     program: Program
+    kernel: str
 
 
 def execute(file: Path, function: str, inputs: tuple[Any, ...]) -> Execution | str:
     """The execution, or one line that says why there is none (an emulator error, or what the kernel raised)."""
     try:
-        run = run_kernel(load_kernel(file, function), inputs)
+        loaded = load_kernel(file, function)
+        run = run_kernel(loaded, inputs)
     except EmulatorError as error:
         return str(error).replace(f"{file.parent}/", "")
-    return Execution(run.outputs, run.program)
+    return Execution(run.outputs, run.program, function if isinstance(loaded, Kernel) else "")

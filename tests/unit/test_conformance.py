@@ -41,6 +41,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "kernels.py").write_text(_KERNELS)
     (tmp_path / "helper.py").write_text(_HELPER)
     monkeypatch.setattr(runner, "BEYOND", ())
+    monkeypatch.setattr(runner, "LANDMARK", "kernels.py")
     return tmp_path
 
 
@@ -87,7 +88,7 @@ def test_stacks_have_to_go_from_the_entry_into_the_checkout(checkout: Path) -> N
     execution = execute(checkout / "kernels.py", "double", inputs)
     assert not isinstance(execution, str)
     assert runner.stack_problem(case, execution, checkout) == ""
-    assert "begins in double, not other" in runner.stack_problem(replace(case, entry="other"), execution, checkout)
+    assert "begins in double, not other" in runner.stack_problem(case, replace(execution, kernel="other"), checkout)
     stacks = execution.program.stacks
     moved = _with_stacks(execution, tuple((*stack, Frame("/elsewhere.py", 1, 1, "f")) for stack in stacks))
     assert "/elsewhere.py" in runner.stack_problem(case, moved, checkout)

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorer.store.errors import ProfileError, UsageError
+
 if TYPE_CHECKING:
     from collectors.nki import Captured
     from collectors.nki.run import Request
@@ -59,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
 
 def grid(text: str) -> tuple[int, ...]:
     """The SPMD grid meant by "2" or "2,4"; empty for none. Raises UsageError on anything else."""
-    from explorer.store.errors import UsageError
-
     sizes = [size.strip() for size in text.split(",")] if text else []
     if not all(size.isdigit() and int(size) > 0 for size in sizes):
         raise UsageError(f"--grid {text}: not whole numbers with commas between; write for example --grid 2 or --grid 2,4")
@@ -71,17 +71,15 @@ def record(request: Request) -> Captured:
     """The tables of a run. A kernel that raises shows its own traceback; that and what the emulator refuses become ProfileError."""
     from collectors.nki import run as collector
     from emulator.errors import EmulatorError, KernelError
-    from explorer.store.errors import ProfileError
+    from explorer.text import safe
 
     if request.seed < 0:
-        from explorer.store.errors import UsageError
-
         raise UsageError(f"--seed {request.seed}: a seed is 0 or more")
     try:
         return collector.record(request, progress)
     except KernelError as error:
         progress("")
-        print(error.traceback, file=sys.stderr, end="")
+        print("\n".join(safe(line) for line in error.traceback.splitlines()), file=sys.stderr)
         raise ProfileError(f"{error}; the kernel raised, nothing was written") from error
     except EmulatorError as error:
         progress("")

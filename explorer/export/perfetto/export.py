@@ -205,7 +205,7 @@ class _Export:
 
 
 def _describe(profile: Profile) -> str:
-    machine, name = profile.metadata("instance_type"), profile.metadata("profile_name")
+    machine, name = profile.metadata("ts_target") or profile.metadata("instance_type"), profile.metadata("profile_name")
     says = {
         "emulated": f"Emulated by a model of the NeuronCore{f' of {machine}' if machine else ''}; not measured on hardware.",
         "measured": f"Measured on hardware{f' ({machine})' if machine else ''}.",

@@ -15,6 +15,7 @@ from explorer.store.reader import Profile
 
 #: Between queue and engine in a packet's track.
 _BETWEEN = texts(["\x1f"])[0]
+_PER_INTERVAL = ("element_count", "transpose_element_count", "hbm_transfer_size", "hfu", "mfu", "mbu")
 LAYERS, ENGINES, QUEUES, COUNTERS = GROUPS = ("Layers", "Engines", "DMA queues", "Counters")
 
 
@@ -83,15 +84,18 @@ def layers(table: str, depths: dict[str, int]) -> SliceTable:
         return texts([path.rstrip("/").rpartition("/")[2] or path for path in paths])
 
     def track(rows: pa.Table) -> pa.Array:
-        return texts([f"Depth {depths.get(name, 0)}" for name in rows["node_name"].to_pylist()])
+        paths = rows["ts_path"].to_pylist() if "ts_path" in rows.column_names else [None] * rows.num_rows
+        both = zip(paths, rows["node_name"].to_pylist(), strict=True)
+        return texts([f"Depth {max(path.count('/') - 1, 0) if path else depths.get(name, 0)}" for path, name in both])
 
     return SliceTable(
         name=table,
         group=LAYERS,
-        shown=("children_names", "children_ids", "time_intervals"),
+        # Lists of children and intervals are as long as the layer is broken up.
+        shown=("children_names", "children_ids", "time_intervals", *(f"{n}_per_interval" for n in _PER_INTERVAL)),
         title=title,
         track=track,
-        track_columns=("node_name",),
+        track_columns=("node_name", "ts_path"),
         place=lambda label: (label, int(label.removeprefix("Depth "))),
     )
 

@@ -1,0 +1,257 @@
+"""Layers, source lines, instructions, lower bound and what a profile says of itself, on tables small enough to count by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.analysis import intervals
+from explorer.analysis.info import info
+from explorer.analysis.instructions import Selection, instructions
+from explorer.analysis.layers import OTHER, Layer, layers
+from explorer.analysis.lower_bound import lower_bound
+from explorer.analysis.query import query
+from explorer.analysis.source import source
+from explorer.analysis.source_text import Sources
+from explorer.store import writer
+from explorer.store.errors import UsageError
+from explorer.store.reader import Profile
+from explorer.store.reader import open as open_profile
+from tests import synthetic
+
+INSTRUCTION = pa.table(
+    {
+        "id": [1, 2, 3, 4, 5],
+        "start_ts": [0, 10, 15, 30, 40],
+        "end_ts": [10, 20, 25, 35, 90],
+        "duration_ns": [10, 10, 10, 5, 50],
+        "evt_wait_time_ns": pa.array([0, 2, 3, 4, None], pa.int64()),
+        "engine": ["sync", "PE", "tensor", "Activation", "Vector"],
+        "opcode": ["DMA_DIRECT2D", "MATMUL", "MATMUL", "ACTIVATE", "EVENT_SEMAPHORE"],
+        "layer": ["/net/load", "/net/attn/qk", "/net/attn/av", "/net", None],
+        "nki_source_location": ["k.py:3", "k.py:7", "k.py:7", "lib/k.py:7", ""],
+        "raw_flops": pa.array([None, 100, 200, None, None], pa.int64()),
+        "hbm_read_bytes": [64, 0, 0, 0, 0],
+    }
+)
+DMA = pa.table({"id": [9], "start_ts": [12], "end_ts": [32], "transfer_bytes": [64], "ts_instruction_id": [1], "queue_name": ["q"]})
+METADATA = pa.table({"is_simulation": [False], "first_hw_timestamp": [0], "last_hw_timestamp": [90]})
+
+
+def profile(**tables: pa.Table) -> Profile:
+    return Profile.from_tables({"Instruction": INSTRUCTION, "DmaPacketAggregated": DMA, "Metadata": METADATA, **tables})
+
+
+def test_layers_are_a_tree_whose_counts_add_up() -> None:
+    found = layers(profile())
+    assert found is not None
+    by_path = {layer.path: layer for layer in found}
+    assert list(by_path) == ["/net", "/net/attn", "/net/attn/av", "/net/attn/qk", "/net/load", OTHER]
+    net = by_path["/net"]
+    assert (net.time_ns, net.instructions, net.own_instructions, net.wait_ns, net.dma_ns) == (35, 4, 1, 9, 20)
+    assert net.engine_ns == {"tensor": 15, "scalar": 5, "sync": 10}
+    assert net.sums["raw_flops"] == 300 and net.sums["hbm_read_bytes"] == 64
+    assert by_path["/net/attn"].time_ns == 15
+    assert (by_path["/net/load"].time_ns, by_path["/net/load"].end_ns) == (30, 32)
+    assert by_path[OTHER].instructions == 1 and by_path[OTHER].time_ns == 0, "a wait is not work"
+    assert "psum_read_bytes" not in net.sums, "not captured is not 0"
+
+
+def test_layers_that_nobody_names_are_not_captured() -> None:
+    assert layers(profile(Instruction=INSTRUCTION.drop_columns("layer"))) is None
+    assert layers(Profile.from_tables({})) is None
+    untied = layers(profile(DmaPacketAggregated=DMA.drop_columns("ts_instruction_id")))
+    assert untied is not None and untied[0].dma_ns is None
+
+
+@given(st.integers(1, 300), st.integers(0, 5))
+def test_children_add_up_to_their_parent(size: int, seed: int) -> None:
+    given_profile = synthetic.profile(size, seed)
+    found = layers(given_profile) or ()
+    children: dict[str, list[Layer]] = {}
+    for layer in found:
+        if layer.parent is not None:
+            children.setdefault(layer.parent, []).append(layer)
+    for layer in found:
+        below = children.get(layer.path, [])
+        assert layer.instructions == layer.own_instructions + sum(c.instructions for c in below)
+        assert layer.time_ns >= max((c.time_ns for c in below), default=0)
+        assert max(layer.engine_ns.values(), default=0) <= layer.time_ns
+    roots = [layer for layer in found if layer.parent is None]
+    assert sum(r.instructions for r in roots) == given_profile.rows("Instruction")
+
+
+def test_source_lines_keep_files_apart() -> None:
+    found = source(profile())
+    assert found is not None
+    assert [(line.file, line.line, line.time_ns, line.instructions) for line in found] == [
+        ("k.py", 3, 30, 1),
+        ("k.py", 7, 15, 2),
+        ("lib/k.py", 7, 5, 1),
+        (None, None, 0, 1),
+    ]
+    assert found[1].layers == ("/net/attn/av", "/net/attn/qk")
+    assert source(profile(Instruction=INSTRUCTION.drop_columns("nki_source_location"))) is None
+
+
+@given(st.integers(1, 200), st.integers(0, 3))
+def test_time_of_a_line_is_the_union_of_its_rows(size: int, seed: int) -> None:
+    given_profile = synthetic.profile(size, seed)
+    table = given_profile.table("Instruction", ["nki_source_location", "start_ts", "end_ts", "opcode"])
+    assert table is not None
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for row in table.to_pylist():
+        if row["opcode"] != "EVENT_SEMAPHORE":
+            spans.setdefault(row["nki_source_location"] or "", []).append((row["start_ts"], row["end_ts"]))
+    for line in source(given_profile) or ():
+        if line.file is not None and not line.dma_ns:
+            pairs = spans.get(f"{line.file}:{line.line}", [])
+            assert line.time_ns == intervals.busy([p[0] for p in pairs], [p[1] for p in pairs])
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        (Selection(), [1, 2, 3, 4, 5]),
+        (Selection(engine="Tensor"), [2, 3]),
+        (Selection(engine="ACT"), [4]),
+        (Selection(opcode="matmul"), [2, 3]),
+        (Selection(layer="/net/attn"), [2, 3]),
+        (Selection(layer="net/attn/"), [2, 3]),
+        (Selection(layer="/net/at"), []),
+        (Selection(place="7"), [2, 3, 4]),
+        (Selection(place="k.py:7"), [2, 3, 4]),
+        (Selection(place="lib/k.py:7"), [4]),
+        (Selection(place="k.py"), [1, 2, 3, 4]),
+        (Selection(at=(20, 30)), [3]),
+        (Selection(at=(None, 10)), [1]),
+        (Selection(at=(34, None)), [4, 5]),
+        (Selection(engine="PE", at=(21, None)), [3]),
+    ],
+)
+def test_conditions_all_have_to_hold(where: Selection, ids: list[int]) -> None:
+    found = instructions(profile(), where)
+    assert found is not None
+    assert found.rows["id"].to_pylist() == ids and found.total == len(ids)
+
+
+def test_order_limit_and_what_no_row_has() -> None:
+    found = instructions(profile(), Selection(), order="duration", limit=2)
+    assert found is not None
+    assert (found.rows["id"].to_pylist(), found.total) == ([5, 1], 5)
+    waits = instructions(profile(), Selection(), order="wait", limit=1)
+    assert waits is not None and waits.rows["id"].to_pylist() == [4]
+    with pytest.raises(UsageError, match="MATMUL"):
+        instructions(profile(), Selection(opcode="MATMULL"))
+    with pytest.raises(UsageError, match="no instruction has it"):
+        instructions(profile(), Selection(engine="quantum"))
+    assert instructions(Profile.from_tables({}), Selection()) is None
+    bare = instructions(
+        profile(Instruction=INSTRUCTION.select(["id", "start_ts", "end_ts", "engine", "opcode"])), Selection(layer="/net")
+    )
+    assert bare is not None and bare.total == 0
+
+
+def test_the_lower_bound_is_the_busiest_of_engines_and_dma() -> None:
+    found = lower_bound(profile())
+    assert found is not None
+    assert (found.total_ns, found.bound_ns, found.engine, found.headroom_ns) == (35, 20, "dma", 15)
+    assert found.busy_ns == {"tensor": 15, "scalar": 5, "sync": 10, "dma": 20}
+    assert lower_bound(Profile.from_tables({})) is None
+
+
+@given(st.integers(1, 200), st.integers(0, 3), st.integers(1, 2))
+def test_the_lower_bound_bounds(size: int, seed: int, cores: int) -> None:
+    found = lower_bound(Profile.from_tables(synthetic.tables(size, seed, cores=cores)))
+    if found is not None:
+        assert 0 < found.bound_ns <= found.total_ns
+
+
+def test_info_says_what_there_is() -> None:
+    found = info(profile())
+    assert (found.evidence, found.duration_ns, found.name) == ("measured", 90, None)
+    assert found.coverage is not None
+    assert (found.coverage.rows, found.coverage.with_source, found.coverage.with_layer) == (5, 4, 4)
+    twice = profile(Instruction=INSTRUCTION.set_column(0, "id", pa.array([1, 1, 1, 2, None], pa.int64())), TsMine=METADATA)
+    again = info(twice)
+    assert again.coverage is not None and again.coverage.duplicate_ids == 2
+    assert again.unknown == ("TsMine",) and "Flow" in again.not_captured
+
+
+SELECTS: Mapping[str, list[dict[str, object]]] = {
+    "SELECT count(*) AS n FROM Instruction": [{"n": 5}],
+    "WITH m AS (SELECT * FROM instruction WHERE opcode = 'MATMUL') SELECT max(id) AS m FROM m": [{"m": 3}],
+}
+
+
+@pytest.mark.parametrize("sql", SELECTS)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_sql_reads_the_tables(sql: str, on_disk: bool, tmp_path: Path) -> None:
+    given_profile = profile()
+    if on_disk:
+        writer.write(tmp_path / "p", {"Instruction": INSTRUCTION, "Metadata": METADATA})
+        given_profile = open_profile(tmp_path / "p")
+    assert query(given_profile, sql).to_pylist() == SELECTS[sql]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE Instruction",
+        "CREATE TABLE mine AS SELECT 1",
+        "COPY (SELECT 1) TO '{file}'",
+        "COPY Instruction TO '{file}'",
+        "ATTACH '{file}'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "PRAGMA database_list",
+        "SELECT * FROM read_csv('{here}')",
+        "SELECT * FROM read_parquet('{here}')",
+        "SELECT * FROM read_text('{here}')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '{here}'",
+        "SELECT getenv('HOME')",
+        "SELECT * FROM INSTRUCTION_NOT",
+        "SELECT * FROM secret_local",
+        "SELECT 1; DROP TABLE Instruction",
+        "SELECT 1; SELECT 2",
+        "",
+        ";",
+        "not sql",
+    ],
+)
+def test_sql_can_do_nothing_else(sql: str, tmp_path: Path) -> None:
+    secret_local = pa.table({"a": [1]})
+    file, here = tmp_path / "out.csv", tmp_path / "in.csv"
+    here.write_text("a\n1\n")
+    writer.write(tmp_path / "p", {"Instruction": INSTRUCTION, "Metadata": METADATA})
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+    with pytest.raises(UsageError) as caught:
+        query(open_profile(tmp_path / "p"), sql.format(file=file, here=here))
+    assert "\n" not in str(caught.value)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+    assert secret_local.num_rows == 1
+
+
+def test_a_table_that_was_not_captured_is_called_that() -> None:
+    with pytest.raises(UsageError, match="CcOp is not captured"):
+        query(profile(), "SELECT * FROM CcOp")
+
+
+def test_source_text_stays_below_its_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "k.py").write_text("one\ntwo\n")
+    (tmp_path / "secret.py").write_text("secret")
+    (root / "link.py").symlink_to(tmp_path / "secret.py")
+    sources = Sources(root)
+    assert sources.listing("k.py").lines == ("one", "two")
+    for name in ("../secret.py", "link.py", str(tmp_path / "secret.py"), "none.py", "", ".", "a\0b", "x" * 5000):
+        assert sources.listing(name).lines == () and sources.listing(name).why_not, name
+    assert Sources(None).listing("k.py").why_not

@@ -8,15 +8,20 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os.path import dirname
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, Final
 
-from emulator.errors import EmulatorError, KernelError, KernelLoadError, OutsideKernel, RuleError
+import numpy as np
+
+from emulator.errors import EmulatorError, KernelError, KernelLoadError, RuleError
 from emulator.nki.launch import Capture, Kernel, capturing
 from emulator.nki.modules import installed
 from emulator.program import Program
 from emulator.stacks import is_internal
+
+_NUMPY: Final = dirname(np.__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ def run_kernel(
         try:
             try:
                 outputs = kernel(*args, **given)
-            except OutsideKernel:
+            except EmulatorError:
                 if capture.launches or isinstance(kernel, Kernel):
                     raise
                 # Not a function that launches a kernel, but an undecorated kernel.
@@ -173,11 +178,15 @@ def _own_traceback(error: BaseException) -> str:
 
 
 def _cut(entry: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of the emulator and of Python's import machinery."""
+    """The traceback without the frames of the emulator, and of what it calls: numpy and Python's import machinery."""
     kept: list[TracebackType] = []
+    ours = False
     while entry is not None:
         code = entry.tb_frame.f_code
-        if not is_internal(code) and not code.co_filename.startswith("<frozen importlib"):
+        if is_internal(code):
+            ours = True
+        elif not code.co_filename.startswith((_NUMPY, "<frozen importlib")) or not ours:
+            ours = False
             kept.append(entry)
         entry = entry.tb_next
     result: TracebackType | None = None

@@ -14,11 +14,13 @@ class NKIObject:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        annotations = dict(inspect.get_annotations(cls))
+        given = dict(inspect.get_annotations(cls))
+        # Fields without a default first, the others in the order of their definition, annotated or not.
+        annotations = {name: kind for name, kind in given.items() if name not in vars(cls)}
         for name, value in list(vars(cls).items()):
             if name.startswith("__") or isinstance(value, (types.FunctionType, property, classmethod, staticmethod, type)):
                 continue
-            annotations.setdefault(name, Any)
+            annotations[name] = given.get(name, Any)
             if isinstance(value, (list, dict, set)):
                 # A default that is mutable becomes a copy for each object, which plain dataclasses refuse.
                 setattr(cls, name, field(default_factory=lambda value=value: copy.deepcopy(value)))  # type: ignore[misc]

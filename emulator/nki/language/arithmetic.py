@@ -41,12 +41,24 @@ def binary(name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None, *, le
     kinds = [value.dtype if isinstance(value, View) else dtypes.scalar_dtype(value) for value in (x, y)]
     if dtype is None:
         dtype = dtypes.bool_ if legacy and name in COMPARISONS else dtypes.promote(*kinds)
-    shape = np.broadcast_shapes(*(tile_shape(value) for value in (x, y) if isinstance(value, View)))
+    shape = _common_shape(f"nki.language.{name}", (x, y))
     result = allocate(shape, dtype, MemoryRegion.sbuf, legacy=legacy)
     if mask is not None:
         return _masked(name, result, x, y, mask)
     row = _binary_into(result, name, x, y)
     return fresh(result, (row,))
+
+
+def _common_shape(call: str, values: tuple[Any, ...]) -> tuple[int, ...]:
+    tiles = [value for value in values if isinstance(value, View)]
+    try:
+        return np.broadcast_shapes(*(tile_shape(tile) for tile in tiles))
+    except ValueError:
+        if len({tile.size for tile in tiles}) == len({tile.partitions for tile in tiles}) == 1:
+            return tile_shape(tiles[0])
+        broken_rule(
+            f"{call}: " + " and ".join(f"{tile.name} {list(tile.shape)}" for tile in tiles) + " do not broadcast to one shape"
+        )
 
 
 def _masked(name: str, result: View, x: Any, y: Any, mask: Any) -> View:
@@ -168,10 +180,9 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None, *
     """`x` where the condition holds, else `y`: a copy of `y`, then a predicated copy of `x`."""
     if mask is not None:
         unsupported("nki.language.where with a mask")
-    tiles = [value for value in (condition, x, y) if isinstance(value, View)]
     if not isinstance(condition, View):
         broken_rule(f"nki.language.where: the condition is {type(condition).__name__}, not a tile")
-    shape = np.broadcast_shapes(*(tile_shape(tile) for tile in tiles))
+    shape = _common_shape("nki.language.where", (condition, x, y))
     kinds = [value.dtype if isinstance(value, View) else dtypes.scalar_dtype(value) for value in (x, y)]
     result = allocate(shape, dtype or dtypes.promote(*kinds), MemoryRegion.sbuf, legacy=legacy)
     call = "nki.language.where"

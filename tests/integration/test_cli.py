@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from explorer.commands import VERBS
@@ -69,6 +71,29 @@ def test_listings_print_text_and_one_json_object(verb: str, profile: str) -> Non
         "emulated",
     )
     assert isinstance(answer["warnings"], list) and "CcOp" in answer["not_captured"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "rest"), [*((v, ()) for v in LISTINGS), ("query", ("SELECT id, layer FROM Instruction",)), ("explain", ())]
+)
+def test_json_answers_follow_their_schemas(verb: str, rest: tuple[str, ...], profile: str, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    writer.write(bare, {"Metadata": synthetic.tables(5)["Metadata"]})
+    schema = json.loads(resources.files("explorer.report").joinpath("schemas", f"{verb}.json").read_text())
+    checker = jsonschema.Draft202012Validator(schema)
+    for path in (profile, str(bare)):
+        if verb == "query" and path != profile:
+            continue
+        arguments = (verb, "hfu_estimated_percent", path) if verb == "explain" else (verb, path, *rest)
+        done = trnscope(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        assert [e.message for e in checker.iter_errors(json.loads(done.stdout))] == []
+
+
+def test_the_schema_verb_follows_its_schema() -> None:
+    schema = json.loads(resources.files("explorer.report").joinpath("schemas", "schema.json").read_text())
+    for rest in ((), ("Instruction",)):
+        jsonschema.validate(json.loads(trnscope("schema", *rest, "--json").stdout), schema)
 
 
 @pytest.mark.parametrize("verb", LISTINGS)

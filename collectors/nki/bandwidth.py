@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.nki.rows import Bool, Int, ints
+from collectors.nki.rows import Int, ints, sum_by
 from collectors.nki.traffic import Traffic
 from emulator.program import Program, Space, Timeline
 
@@ -21,24 +21,25 @@ def _over_time(core: NDArray[Any], start: Int, end: Int, nbytes: Int) -> pa.Tabl
     rate = np.where(duration > 0, np.rint(nbytes * float(_NANOSECONDS) / np.maximum(duration, 1)), 0).astype(np.int64)
     tables = []
     for c in np.unique(core).tolist():
-        mine = core == c
-        when = np.concatenate((start[mine], end[mine]))
-        change = np.concatenate((rate[mine], -rate[mine]))
-        moved = np.concatenate((np.zeros(int(mine.sum()), np.int64), nbytes[mine]))
-        order = np.argsort(when, kind="stable")
-        last = np.flatnonzero(np.concatenate((np.diff(when[order]) > 0, [True])))
-        current, total = np.cumsum(change[order])[last], np.cumsum(moved[order])[last]
+        mine = slice(None) if (core == c).all() else np.flatnonzero(core == c)
+        when = np.union1d(start[mine], end[mine])
+        current = _summed(start[mine], rate[mine], when) - _summed(end[mine], rate[mine], when)
         tables.append(
             pa.table(
                 {
-                    "timestamp": ints(when[order][last]),
+                    "timestamp": ints(when),
                     "current_throughput": pa.array(current.astype(np.float64)),
-                    "total_transfer_bytes": ints(total),
-                    "pcore_idx": ints(np.full(len(last), c)),
+                    "total_transfer_bytes": ints(_summed(end[mine], nbytes[mine], when)),
+                    "pcore_idx": ints(np.full(len(when), c)),
                 }
             )
         )
     return pa.concat_tables(tables) if tables else pa.table({"timestamp": pa.array([], pa.int64())})
+
+
+def _summed(time: Int, amount: Int, when: Int) -> Int:
+    """What the amounts at or before each moment add up to."""
+    return np.cumsum(sum_by(np.searchsorted(when, time), amount, len(when)))
 
 
 def dma_usage(program: Program, timeline: Timeline) -> pa.Table:
@@ -53,7 +54,7 @@ def hbm_usage(program: Program, timeline: Timeline, moved: Traffic) -> pa.Table:
     packets = timeline.packets
     issuer = timeline.transfers.instruction[packets.transfer]
     sides = (moved.read[Space.HBM][issuer] > 0).astype(np.int64) + (moved.write[Space.HBM][issuer] > 0)
-    some: Bool = sides > 0
+    some = slice(None) if (sides > 0).all() else np.flatnonzero(sides)
     return _over_time(program.core[issuer][some], packets.start[some], packets.end[some], (packets.nbytes * sides)[some])
 
 
@@ -64,10 +65,9 @@ def pending_dma(program: Program, timeline: Timeline) -> pa.Table:
     tables = []
     for c in np.unique(core).tolist():
         mine = core == c
-        when = np.concatenate((moves.trigger[mine], moves.end[mine]))
-        order = np.argsort(when, kind="stable")
-        pending = np.cumsum(np.repeat([1, -1], int(mine.sum()))[order])
-        last = np.flatnonzero(np.concatenate((np.diff(when[order]) > 0, [True])))
-        table = {"timestamp": ints(when[order][last]), "value": ints(pending[last], type=pa.int32())}
-        tables.append(pa.table({**table, "pcore_idx": ints(np.full(len(last), c))}))
+        one = np.ones(int(mine.sum()), np.int64)
+        when = np.union1d(moves.trigger[mine], moves.end[mine])
+        pending = _summed(moves.trigger[mine], one, when) - _summed(moves.end[mine], one, when)
+        table = {"timestamp": ints(when), "value": ints(pending, type=pa.int32())}
+        tables.append(pa.table({**table, "pcore_idx": ints(np.full(len(when), c))}))
     return pa.concat_tables(tables) if tables else pa.table({"timestamp": pa.array([], pa.int64())})

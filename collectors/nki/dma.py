@@ -129,8 +129,8 @@ def _shapes(program: Program, side: str, end: Int) -> dict[str, pa.Array]:
     """The pattern of one end: shape and steps in elements, outermost dimension first, the offset in bytes."""
     ops = program.operands
     at = np.maximum(end, 0)
-    keys = [end >= 0, ops.tensor[at], ops.itemsize[at], ops.partition_start[at], ops.partitions[at], ops.offset[at]]
-    first, inverse = unique_rows(np.column_stack([np.asarray(k, np.int64) for k in keys] + [ops.size[at], ops.stride[at]]))
+    keys = (end >= 0, ops.tensor[at], ops.itemsize[at], ops.partition_start[at], ops.partitions[at], ops.offset[at])
+    first, inverse = unique_rows([*keys, *ops.size[at].T, *ops.stride[at].T])
     texts = [_pattern(program.tensors, ops, int(end[row])) for row in first.tolist()]
     none = end < 0
     off_chip = none | (np.array([t.space == Space.HBM for t in program.tensors] or [True])[ops.tensor[at]])

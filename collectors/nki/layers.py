@@ -41,7 +41,7 @@ class Layers:
 
 def layers(program: Program) -> Layers:
     """The layer of each instruction."""
-    first, inverse = unique_rows(np.column_stack((program.stack, program.scope)).astype(np.int64))
+    first, inverse = unique_rows((program.stack, program.scope))
     texts = []
     for row in first.tolist():
         stack, scope = int(program.stack[row]), int(program.scope[row])

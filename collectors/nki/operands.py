@@ -59,8 +59,8 @@ def region_keys(program: Program) -> tuple[Int, Int]:
     ops = program.operands
     kinds: dict[tuple[object, ...], int] = {}
     kind = np.array([kinds.setdefault((t.shape, t.dtype, t.space, t.partitions), len(kinds)) for t in program.tensors], np.int64)
-    scalars = [kind[ops.tensor], ops.itemsize, ops.partition_start, ops.partitions, ops.offset]
-    return unique_rows(np.column_stack([np.asarray(c, np.int64) for c in scalars] + [ops.size, ops.stride]))
+    scalars = (kind[ops.tensor], ops.itemsize, ops.partition_start, ops.partitions, ops.offset)
+    return unique_rows([*scalars, *ops.size.T, *ops.stride.T])
 
 
 def region_text(tensor: TensorSpec, ops: Operands, row: int) -> str:

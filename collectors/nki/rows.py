@@ -25,19 +25,20 @@ def ints(values: NDArray[Any], *, missing: Bool | None = None, type: pa.DataType
     return pa.array(np.asarray(values, np.int64), type or pa.int64(), mask=missing)
 
 
-def unique_rows(table: Int) -> tuple[Int, Int]:
-    """First row of each distinct row of an integer matrix, and for each row the number of its distinct row.
+def unique_rows(columns: Sequence[NDArray[Any]]) -> tuple[Int, Int]:
+    """First row of each distinct row of equally long integer columns, and for each row the number of its distinct row.
 
-    Rows are told apart by a hash that is checked against the rows themselves, because sorting wide rows is slow.
+    Rows are told apart by a hash that is then checked against the columns: sorting wide rows is slow, and copies of them are big.
     """
-    if len(table) == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    weights = np.random.default_rng(1).integers(1, 2**63, table.shape[1], dtype=np.uint64) | np.uint64(1)
-    mixed = table.astype(np.uint64) * weights
-    hashed = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(29)), axis=1)
+    weights = np.random.default_rng(1).integers(1, 2**63, len(columns), dtype=np.uint64) | np.uint64(1)
+    hashed = np.zeros(len(columns[0]), np.uint64)
+    for column, weight in zip(columns, weights, strict=True):
+        hashed ^= column.astype(np.int64).view(np.uint64)
+        hashed *= weight
+        hashed ^= hashed >> np.uint64(29)
     _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
-    if not np.array_equal(table[first][inverse], table):
-        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    if not all(np.array_equal(column[first][inverse], column) for column in columns):
+        _, first, inverse = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
     return first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
 
 

@@ -83,7 +83,7 @@ def test_dtypes_have_hardwares_spelling() -> None:
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2), st.integers(0, 1)), max_size=60))
 def test_unique_rows_finds_each_row_again(values: list[tuple[int, int, int]]) -> None:
     matrix = np.array(values, np.int64).reshape(-1, 3)
-    first, inverse = unique_rows(matrix)
+    first, inverse = unique_rows(list(matrix.T))
     assert len(first) == len(set(values))
     assert np.array_equal(matrix[first][inverse], matrix)
 

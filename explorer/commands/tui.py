@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
         selected = model.find(table if colon else "Instruction", int(identity))
         if selected is None:
             raise UsageError(f"--select {args.select!r}: {args.profile} draws no such row; `trnscope instructions` lists ids")
-    start = Start(str(args.profile), at, selected, args.source_root or Path.cwd(), args.ascii)
+    given = args.source_root
+    start = Start(str(args.profile), at, selected, given or Path.cwd(), given and str(given), args.ascii)
     app = Explorer(model, start)
     app.run(mouse=not args.no_mouse)
     return app.return_code or 0

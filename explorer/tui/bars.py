@@ -31,7 +31,7 @@ def header(profile: str, evidence: str, target: str | None, total_ns: int | None
     """Which profile this is, whether it was emulated or measured, and how much of it is seen."""
     line = Text(no_wrap=True).append(" trnscope ", style="bold reverse").append(" ").append(name(profile, 40), style="bold")
     line.append("  ").append(evidence if evidence != "unknown" else "emulated or measured: not captured", style="italic")
-    line.append(f"  target {name(target, 16)}" if target else "  target not captured")
+    line.append(f"  {name(target, 16)}" if target else "  target not captured")
     line.append(f"  total {format_time(total_ns)}" if total_ns is not None else "  total time not captured")
     if view.is_whole:
         return line.append("  all shown", style="dim")

@@ -44,7 +44,7 @@ class Layers(Lines):
     def fill(self, nodes: Sequence[Node], why_not: str | None = None) -> None:
         """Show these nodes, parents before children; where there are none, say why."""
         self._all, self._why_not = nodes, why_not or "layers: not captured"
-        roots = [n for n in nodes if n.depth == 0]
+        roots = [n for n in nodes if n.depth == 0 and n.parent]
         self._open = {n.path for n in roots} if len(roots) == 1 else set()
         self._list()
 

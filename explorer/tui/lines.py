@@ -83,6 +83,11 @@ class Lines(Pane):
         """One line; called for visible ones only."""
         raise NotImplementedError
 
+    @property
+    def _first(self) -> int:
+        """The line at the top; a pane that was filled while it was hidden did not know its height."""
+        return max(min(self.top, self.count - self.content_size.height), 0)
+
     def move_to(self, line: int) -> None:
         """Put the cursor on a line and bring it into sight."""
         self.cursor = min(max(line, 0), max(self.count - 1, 0))
@@ -105,9 +110,9 @@ class Lines(Pane):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or not 0 <= self.top + offset.y < self.count:
+        if offset is None or not 0 <= self._first + offset.y < self.count:
             return
-        self.move_to(self.top + offset.y)
+        self.move_to(self._first + offset.y)
         if event.chain == 2:
             self.enter()
 
@@ -122,7 +127,7 @@ class Lines(Pane):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        width, number = self.content_size.width, self.top + y
+        width, number = self.content_size.width, self._first + y
         base = self.rich_style
         if number >= self.count or y >= self.content_size.height:
             return Strip.blank(width, base)

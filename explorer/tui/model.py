@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.layers import OTHER, layers, path_of
+from explorer.analysis import layers, source
+from explorer.analysis.rows import work
 from explorer.analysis.summary import summarize
 from explorer.store import schema
 from explorer.store.arrays import integers, valid
@@ -19,6 +20,7 @@ from explorer.tui import events
 from explorer.tui.events import Events, Names, Ref, Track
 from explorer.tui.layers import Node
 from explorer.tui.origin import Origins
+from explorer.tui.source import LineFigures
 from explorer.tui.spans import Int
 
 
@@ -103,19 +105,20 @@ class Model:
         return None if seconds is None else round(seconds * 1e9)
 
     def target(self) -> str | None:
-        """The instance or NeuronCore the profile is of, as its Metadata spells it, or None."""
-        return self.profile.metadata("instance_type") or None
+        """The NeuronCore generation or the instance the profile is of, as its Metadata spells it, or None."""
+        return self.profile.metadata("ts_target") or self.profile.metadata("instance_type") or None
 
     @property
     def has_places(self) -> bool:
         """Whether any drawn row names its source line."""
         return any(e.place.names for e in self.events.values())
 
-    def layers(self) -> list[Node]:
-        """The layers as a tree, parents before children. Empty where no row names one."""
-        found = layers(self.profile) or ()
-        parents = {layer.parent for layer in found}
-        return [
+    def figures(self) -> tuple[list[Node], dict[tuple[str, int], LineFigures]]:
+        """What `trnscope layers` and `trnscope source` say, by layer (parents before children) and by file and line."""
+        rows = work(self.profile)
+        tree = (layers.of_work(rows) if rows is not None else None) or ()
+        parents = {layer.parent for layer in tree}
+        nodes = [
             Node(
                 path=layer.path,
                 label=layer.path.rpartition("/")[2],
@@ -123,13 +126,15 @@ class Model:
                 parent=layer.path in parents,
                 figures=f"{format_time(layer.time_ns)} {layer.instructions:>7,}",
             )
-            for layer in found
+            for layer in tree
         ]
+        lines = (source.of_work(rows) if rows is not None else None) or ()
+        return nodes, {(at.file, at.line): LineFigures(at.time_ns, at.instructions) for at in lines if at.file and at.line}
 
     def layer_of(self, ref: Ref) -> str | None:
         """The path of the row's layer as the tree has it, or None."""
         held = self.events[ref.table].layer[ref.row]
-        return None if held is None else path_of(held)
+        return None if held is None else layers.path_of(held)
 
     # Selection
 
@@ -223,9 +228,9 @@ class Model:
     def in_layer(self, table: str, path: str) -> NDArray[np.bool_]:
         """Mask of a table's rows that belong to a layer or to one below it."""
         column = self.events[table].layer
-        if path == OTHER:
+        if path == layers.OTHER:
             return column.codes < 0
-        own = [path_of(n) for n in column.names]
+        own = [layers.path_of(n) for n in column.names]
         return column.where(np.array([n == path or n.startswith(path + "/") for n in own], bool))
 
     def at_place(self, table: str, place: str) -> NDArray[np.bool_]:

@@ -21,10 +21,10 @@ from explorer.tui.details import Details
 from explorer.tui.events import INSTRUCTIONS, Ref
 from explorer.tui.help import Help
 from explorer.tui.keys import KEYS
-from explorer.tui.layers import Layers
+from explorer.tui.layers import Layers, Node
 from explorer.tui.lines import Pane, name
 from explorer.tui.model import Hits, Model
-from explorer.tui.source import Source
+from explorer.tui.source import LineFigures, Source
 from explorer.tui.timeline import COLOUR_BY, Timeline
 from explorer.tui.view import View
 
@@ -44,6 +44,8 @@ class Start:
     at: tuple[int | None, int | None] | None = None
     select: Ref | None = None
     source_root: Path | None = None
+    #: The root as the user wrote it; None where it is the default.
+    root_given: str | None = None
     ascii_only: bool = False
 
 
@@ -97,7 +99,7 @@ class Main(Screen[None]):
         self.find.display = False
         if self.start.ascii_only:
             self.add_class("ascii")
-        self.run_worker(self._compute_layers, thread=True)
+        self.run_worker(self._compute, thread=True)
         self.timeline.focus()
         if self.start.at is not None:
             first, last = self.start.at
@@ -107,9 +109,15 @@ class Main(Screen[None]):
             self._select(self.start.select)
         self._update()
 
-    def _compute_layers(self) -> None:
-        nodes = self.model.layers()
-        self.app.call_from_thread(self.layer_tree.fill, nodes)
+    def _compute(self) -> None:
+        nodes, lines = self.model.figures()
+        self.app.call_from_thread(self._computed, nodes, lines)
+
+    def _computed(self, nodes: list[Node], lines: dict[tuple[str, int], LineFigures]) -> None:
+        self.layer_tree.fill(nodes)
+        self.source.fill(lines)
+        if self.selected is not None:
+            self.layer_tree.follow(self.model.layer_of(self.selected))
 
     # Size
 
@@ -179,11 +187,13 @@ class Main(Screen[None]):
     def command(self) -> str:
         """The command that prints or reopens what the focused pane shows."""
         path = shlex.quote(self.start.profile)
+        root = "" if self.start.root_given is None else f" --source-root {shlex.quote(self.start.root_given)}"
         at = self.focused
         if at is self.layer_tree:
             return f"trnscope layers {path}"
         if at is self.source:
-            return f"trnscope source {path}"
+            file = f" --file {shlex.quote(self.source.file)}" if self.source.file else ""
+            return f"trnscope source {path}{file}{root}"
         chosen = (
             None
             if self.selected is None
@@ -193,7 +203,7 @@ class Main(Screen[None]):
             return f'trnscope query {path} "SELECT * FROM {chosen[0]} WHERE id = {chosen[1]}"'
         window = "" if self.view.is_whole else f" --at {self.view.first}ns..{self.view.last}ns"
         select = "" if chosen is None else f" --select {'' if chosen[0] == INSTRUCTIONS else chosen[0] + ':'}{chosen[1]}"
-        return f"trnscope tui {path}{window}{select}"
+        return f"trnscope tui {path}{window}{select}{root}"
 
     def _remember(self) -> None:
         self._history.append(_Place(self.view, self.track, self.selected))

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from rich.text import Text
 from textual.message import Message
 
 from explorer.analysis.source_text import Listing, Sources, split_place
+from explorer.times import format_time
 from explorer.tui.lines import Lines, name
+
+
+@dataclass(frozen=True, slots=True)
+class LineFigures:
+    """What the source analysis says of a line: time covered by its instructions and the transfers they started, in nanoseconds."""
+
+    time_ns: int
+    instructions: int
 
 
 class Source(Lines):
@@ -23,22 +35,28 @@ class Source(Lines):
         super().__init__(ascii_only=ascii_only, id="source")
         self.title("Source")
         self._sources = sources
-        self._file: str | None = None
+        self._figures: Mapping[tuple[str, int], LineFigures] = {}
+        self.file: str | None = None
         self._line: int | None = None
         self._listing = Listing((), "nothing selected")
+
+    def fill(self, figures: Mapping[tuple[str, int], LineFigures]) -> None:
+        """Show these figures beside the lines they are of."""
+        self._figures = figures
+        self.refresh()
 
     def show(self, place: str | None, captured: bool) -> None:
         """Show a `file:line`; None: the selected row has none, or the profile has none at all."""
         if place is None:
-            self._file = self._line = None
+            self.file = self._line = None
             why = "this row names no source line" if captured else "source lines: not captured"
             self._listing = Listing((), why)
         else:
             file, self._line = split_place(place)
-            if file != self._file:
+            if file != self.file:
                 self.top = self.cursor = 0
-            self._file, self._listing = file, self._sources.listing(file)
-        self.title("Source" if self._file is None else f"Source {name(self._file, 60)}")
+            self.file, self._listing = file, self._sources.listing(file)
+        self.title("Source" if self.file is None else f"Source {name(self.file, 60)}")
         if self._listing.lines and self._line is not None:
             self.cursor = min(max(self._line - 1, 0), self.count - 1)
             if not self.top <= self.cursor < self.top + self.content_size.height:
@@ -52,14 +70,17 @@ class Source(Lines):
 
     def line(self, number: int) -> Text:
         if not self._listing.lines:
-            place = "" if self._file is None else f"{name(self._file)}:{self._line if self._line is not None else '?'}"
+            place = "" if self.file is None else f"{name(self.file)}:{self._line if self._line is not None else '?'}"
             lines = [Text(place, style="bold"), Text(self._listing.why_not or "", style="italic dim")]
             return (lines if place else lines[::-1])[number]
         here = number + 1 == self._line
         width = len(str(self.count))
         text = Text().append(f"{'>' if here else ' '}{number + 1:>{width}} ", style="bold" if here else "dim")
+        if self._figures:
+            found = self._figures.get((self.file or "", number + 1))
+            text.append(f"{format_time(found.time_ns) if found else '':>9} ", style="bold" if here else "")
         return text.append(name(self._listing.lines[number].expandtabs(4)), style="bold" if here else "")
 
     def enter(self) -> None:
-        if self._file is not None and self._listing.lines:
-            self.post_message(self.Chosen(f"{self._file}:{self.cursor + 1}"))
+        if self.file is not None and self._listing.lines:
+            self.post_message(self.Chosen(f"{self.file}:{self.cursor + 1}"))

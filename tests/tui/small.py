@@ -13,6 +13,8 @@ from explorer.store.writer import conform
 FILE = "kernels/tiled.py"
 _TRACKS = {"LDWEIGHTS": "Tensor", "MATMUL": "TensorMatrix", "ACTIVATE": "Scalar", "DMA_DIRECT2D": "Sync", "EVENT_SEMAPHORE": "Sync"}
 _ENGINES = {"Tensor": "tensor", "TensorMatrix": "tensor", "Scalar": "scalar", "Sync": "sync"}
+#: Innermost frame by line.
+_FRAMES = {15: 2, 9: 3, 10: 4}
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Rows:
         self.kernels.append(
             {
                 "kernel_instruction_name": f"inst.{identity}",
-                "stack_frame_id": 2 if line is not None and line > 12 else 1,
+                "stack_frame_id": _FRAMES.get(line),
                 "iteration_variables_id": loop,
             }
         )
@@ -120,7 +122,7 @@ def tables(*names: str, measured: bool = False) -> dict[str, pa.Table]:
     last = max(r["end_ts"] for r in rows.instructions + rows.transfers)
     loops = [(1 + m * 3 + n, "n", n, 13 + m) for m in range(4) for n in range(3)] + [(13 + m, "m", m, None) for m in range(4)]
     keys = ("iteration_variable_id", "variable_name", "variable_value", "parent_iteration_variable_id")
-    frames = ((1, "tiled", None, 4, 8), (2, "load", 1, 13, 15))
+    frames = ((1, "tiled", None, 4, 8), (2, "load", 1, 13, 15), (3, "tiled", None, 4, 9), (4, "tiled", None, 4, 10))
     keys_of_frames = ("stack_frame_id", "fully_qualified_function_name", "parent_stack_frame_id", "line_number", "ts_line")
     made = {
         "Instruction": rows.instructions,

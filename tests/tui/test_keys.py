@@ -100,9 +100,10 @@ async def test_layers_open_close_and_light() -> None:
         await settled(pilot)
         await pilot.press("2")
         tree = app.main.layer_tree
-        assert [tree.line(i).plain.split()[0] for i in range(tree.count)] == ["▾", "load", "matmul", "store"]
+        assert [tree.line(i).plain.split()[0] for i in range(tree.count)] == ["▾", "load", "matmul", "store", "(no"]
+        assert [tree.line(i).plain.split()[-3:] for i in (0, 2)] == [["9.564", "us", "60"], ["3.324", "us", "24"]]
         await pilot.press("h")
-        assert tree.count == 1
+        assert tree.count == 2
         await pilot.press("l", "j", "j", "enter")
         assert app.main.lit == "/tile/matmul"
         first, last = app.main.view.first, app.main.view.last
@@ -126,7 +127,8 @@ async def test_the_layer_of_the_selection_is_found_in_the_tree() -> None:
 async def test_source_follows_the_selection_and_finds_its_instructions() -> None:
     app = explorer(select=4)
     async with app.run_test(size=LARGE) as pilot:
-        assert ">10             ops.store(out, m, n, ops.activate(pro" in text(app)
+        await settled(pilot)
+        assert ">10  5.520 us             ops.store(out, m, n, ops" in text(app)
         await pilot.press("j")
         assert _selected(app) == ("Instruction", 5)
         assert "this row names no source line" in text(app)
@@ -170,7 +172,7 @@ async def test_panes_are_reached_in_turn_and_the_command_says_the_same() -> None
         assert commands == [
             "trnscope layers small",
             'trnscope query small "SELECT * FROM Instruction WHERE id = 4"',
-            "trnscope source small",
+            "trnscope source small --file kernels/tiled.py",
             "trnscope tui small --select 4",
         ]
         await pilot.press("w")

@@ -90,7 +90,7 @@ class Reference:
 
 
 def events(packets: Any) -> list[tuple[Any, ...]]:
-    """The events of a trace in order, with interned strings resolved: what they mean, however they are written."""
+    """The events of a trace in order, arguments by name, interned strings resolved: what they mean, however they are written."""
     interned: dict[str, dict[int, str]] = {}
     out = []
     for packet in packets:
@@ -103,7 +103,7 @@ def events(packets: Any) -> list[tuple[Any, ...]]:
         if not packet.HasField("track_event"):
             continue
         event = packet.track_event
-        arguments = tuple((interned["debug_annotation_names"][a.name_iid], *_value(a, interned)) for a in event.debug_annotations)
+        arguments = sorted((interned["debug_annotation_names"][a.name_iid], *_value(a, interned)) for a in event.debug_annotations)
         out.append(
             (
                 packet.timestamp,
@@ -111,7 +111,7 @@ def events(packets: Any) -> list[tuple[Any, ...]]:
                 event.track_uuid,
                 interned["event_names"][event.name_iid] if event.name_iid else None,
                 tuple(interned["event_categories"][c] for c in event.category_iids),
-                arguments,
+                tuple(arguments),
                 tuple(event.flow_ids),
                 tuple(event.terminating_flow_ids),
                 _number(event.double_counter_value) if event.HasField("double_counter_value") else None,

@@ -39,6 +39,8 @@ class SliceTable:
     group: str
     #: Columns that are no arguments, because the slice shows them already.
     shown: tuple[str, ...]
+    #: Columns whose arguments come first: what one wants to read.
+    leading: tuple[str, ...]
     title: Callable[[pa.Table], pa.Array]
     track: Callable[[pa.Table], pa.Array]
     #: The columns that `track` reads.
@@ -83,7 +85,9 @@ class SliceWriter:
         apart: bool,
     ) -> None:
         self._tracks, self._table, self._group = tracks, table, group
-        self._columns = Columns([c for c in columns if c not in ("start_ts", "end_ts", "duration_ns", *table.shown)])
+        hidden = ("start_ts", "end_ts", "duration_ns", *table.shown)
+        ordered = dict.fromkeys((*(c for c in table.leading if c in columns), *columns))
+        self._columns = Columns([c for c in ordered if c not in hidden])
         self._lanes = LanedTracks(tracks, apart=apart)
         packet, begin = layout.head(pb.TrackEvent.TYPE_SLICE_BEGIN, 1)
         end = layout.head(pb.TrackEvent.TYPE_SLICE_END, None)[1]

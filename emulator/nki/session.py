@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.errors import OutsideKernel
+from emulator.errors import OutsideKernel, place
 from emulator.recorder import Recorder
 
 
@@ -45,7 +45,10 @@ def running() -> Session | None:
 def current(call: str = "this call") -> Session:
     """The launch that is running. Raises `OutsideKernel` outside kernels."""
     if not _sessions:
-        raise OutsideKernel(f"{call} works only inside a kernel that is being run")
+        at = place()
+        raise OutsideKernel(
+            f"{at}: {call} works only inside a kernel that is being run" if at else f"{call} works only inside a kernel"
+        )
     return _sessions[-1]
 
 

@@ -36,7 +36,7 @@ CURRENT: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: nl.ndarray((128, 4), nl.float32, buffer="l2"), r"'l2' is no memory; use nl.sbuf"),
     (
         lambda x: nisa.dma_copy(dst=psum(128, 64), src=x),
-        r"nki.isa.dma_copy: is in PSUM, which DMA cannot reach; copy it to SBUF",
+        r"is in PSUM, which DMA cannot reach; copy it to SBUF",
     ),
     (lambda x: nisa.dma_copy(dst=sbuf(128, 32), src=x), r"has 4096 elements and x \[128, 64\] has 8192"),
     (lambda x: nisa.tensor_copy(sbuf(128, 64), x), r"x is in HBM, which the vector engine cannot reach; bring it into SBUF"),

@@ -1,0 +1,94 @@
+"""Loading kernels from files: which one, what it may import, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emulator.errors import EmulatorError, KernelError, KernelLoadError
+from emulator.opcodes import opcodes, track
+from emulator.program import ENGINES
+from emulator.run import load_kernel, run_kernel
+from emulator.targets.instructions import load_classes
+
+HEAD = "import nki\nimport nki.language as nl\n"
+ONE = "@nki.jit\ndef one(x):\n    nl.store(x, nl.exp(nl.load(x)))\n    return x\n"
+TWO = "@nki.jit\ndef two(x):\n    return one(x)\n\ndef helper(x):\n    return two(x)\n"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    return path
+
+
+def test_the_only_kernel_needs_no_name(tmp_path: Path) -> None:
+    kernel = load_kernel(write(tmp_path, HEAD + ONE))
+    assert kernel.__name__ == "one"
+    np.testing.assert_array_equal(run_kernel(kernel, (np.zeros((2, 2), np.float32),)).outputs, 1)
+
+
+def test_a_name_chooses_kernels_and_functions(tmp_path: Path) -> None:
+    path = write(tmp_path, HEAD + ONE + TWO)
+    for name in ("one", "two", "helper"):
+        np.testing.assert_array_equal(run_kernel(load_kernel(path, name), (np.zeros((2, 2), np.float32),)).outputs, 1)
+
+
+def test_files_beside_the_kernel_can_be_imported_and_do_not_stay(tmp_path: Path) -> None:
+    for folder, value in (("a", 1.0), ("b", 2.0)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "sibling.py").write_text(f"VALUE = {value}\n")
+        text = HEAD + "import sibling\n@nki.jit\ndef k(x):\n    import sibling as late\n    assert late.VALUE == sibling.VALUE\n"
+        (tmp_path / folder / "kernel.py").write_text(text + "    nl.store(x, nl.load(x) + sibling.VALUE)\n    return x\n")
+    path_before = list(sys.path)
+    for folder, value in (("a", 1.0), ("b", 2.0)):
+        kernel = load_kernel(tmp_path / folder / "kernel.py")
+        np.testing.assert_array_equal(run_kernel(kernel, (np.zeros((2, 2), np.float32),)).outputs, value)
+    assert sys.path == path_before and "sibling" not in sys.modules and "kernel" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (HEAD, None, r"kernel.py: no function is decorated with @nki.jit; name one as .*kernel.py:function"),
+        (HEAD + ONE + TWO, None, r"several kernels; name one as .*kernel.py:NAME with NAME one of one, two"),
+        (HEAD + ONE, "three", r"has no kernel 'three'; kernels there: one"),
+        (HEAD + "x = 3\n", "x", r"has no kernel 'x'; kernels there: none"),
+        ("import not_there_at_all\n", None, r"needs the module 'not_there_at_all', which is not installed here"),
+        ("import nki.unheard_of\n", None, r"needs the module 'nki.unheard_of'"),
+        ("def broken(:\n", None, r"kernel.py:1: invalid syntax; correct the file"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, text: str, name: str | None, message: str) -> None:
+    with pytest.raises(KernelLoadError, match=message) as caught:
+        load_kernel(write(tmp_path, text), name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KernelLoadError, match=r"nothing.py: no such file; give the path of a Python file with an NKI kernel"):
+        load_kernel(tmp_path / "nothing.py")
+
+
+def test_a_file_that_raises_when_imported_shows_its_own_traceback(tmp_path: Path) -> None:
+    with pytest.raises(KernelError, match=r"importing it raised ZeroDivisionError at .*kernel.py:2") as caught:
+        load_kernel(write(tmp_path, "import nki\n1 / 0\n"))
+    assert caught.value.traceback.count("File ") == 1 and "importlib" not in caught.value.traceback
+
+
+def test_language_calls_outside_a_kernel_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmulatorError, match=r"kernel.py:3: nl.ndarray works only inside a kernel that is being run"):
+        load_kernel(write(tmp_path, HEAD + "t = nl.ndarray((2, 2), nl.float32)\n"))
+
+
+def test_every_call_of_the_opcode_table_is_complete() -> None:
+    classes = load_classes()
+    for entry in opcodes().values():
+        assert entry.opcode == entry.opcode.upper() and entry.engines and set(entry.engines) <= set(ENGINES)
+        assert entry.source in ("profile", "glossary", "nki.isa")
+        assert entry.cost_class in classes, entry.call
+    assert track("MATMUL", "tensor") == "TensorMatrix" and track("LDWEIGHTS", "tensor") == "Tensor"
+    assert track("IOTA", "gpsimd") == "GpSimd" and track("ACTIVATE", "scalar") == "Scalar"

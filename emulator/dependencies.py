@@ -114,23 +114,23 @@ def _find(  # type: ignore[no-untyped-def]
                             producers[total], kinds[total] = producer, kind
                             waits[total] = not (in_order and (kind != _FLOW or accumulating))
                             total += 1
+                        # What this write covers is never looked at again; what covers this access settles it.
+                        outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
+                        direct = where < 0 and writing and (access[use] & _INDIRECT) == 0
+                        if direct and outside and covers(use, old, shift, lo, hi, width, count, sizes, strides):
+                            if before >= 0:
+                                below[reads, before] = following
+                            else:
+                                head[reads, other] = following
+                        else:
+                            before = old
                         inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
                         direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
                         if direct and covers(old, use, shift, lo, hi, width, count, sizes, strides):
                             oldest = producer
                             settled |= where < 0
                             break
-                        # An access that this write covers needs no second look.
-                        outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
-                        direct = where < 0 and writing and not accumulating and (access[use] & _INDIRECT) == 0
-                        if direct and outside and covers(use, old, shift, lo, hi, width, count, sizes, strides):
-                            if before >= 0:
-                                below[reads, before] = following
-                            else:
-                                head[reads, other] = following
-                            old = following
-                            continue
-                        before, old = old, following
+                        old = following
         for use in range(ptr[row], ptr[row + 1]):
             if kept[tensor[use]] and hi[use] > lo[use]:
                 if (access[use] & _WRITE) != 0:

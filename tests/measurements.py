@@ -212,13 +212,31 @@ def table(rows: Iterator[Row]) -> str:
     return "\n".join(lines)
 
 
+def condensed(rows: Iterator[Row]) -> str:
+    """A Markdown table of many rows of the same kinds: mean and worst error."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        kind = row.what.partition(": ")[2].rstrip("0123456789 ")
+        groups.setdefault((row.part, kind), []).append(row)
+    lines = ["| part | what | target | rows | measured ns | mean error | worst error |", "|---|---|---|---:|---:|---:|---:|"]
+    for (part, kind), members in sorted(groups.items()):
+        errors = [row.error for row in members]
+        low, high = min(row.measured for row in members), max(row.measured for row in members)
+        worst = max(errors, key=abs)
+        mean = sum(errors) / len(errors)
+        lines.append(
+            f"| {part} | {kind} | {members[0].target} | {len(members)} | {low:,.0f} to {high:,.0f} | {mean:+.1f} % | {worst:+.1f} % |"
+        )
+    return "\n".join(lines)
+
+
 def main(arguments: list[str]) -> int:
     """Print the tables for what is there."""
     folders = [Path(argument) for argument in arguments]
     print(table(published()))
     for folder in folders:
-        rows = samples(folder) if (folder / "src" / "nki_samples").is_dir() else traces(folder)
-        print("\n" + table(rows))
+        kernels = (folder / "src" / "nki_samples").is_dir()
+        print("\n" + (table(samples(folder)) if kernels else condensed(traces(folder))))
     return 0
 
 

@@ -212,6 +212,26 @@ def test_an_address_that_is_used_again_waits_for_its_last_users() -> None:
     assert reuse == {(0, 3, output), (1, 3, anti), (1, 4, output), (2, 5, output), (3, 5, anti)}
 
 
+def test_what_was_overwritten_piece_by_piece_is_not_depended_on() -> None:
+    recorder = Recorder("slices", "trn2")
+    tile = recorder.tensor("tile", (128, 512), "float32", Space.SBUF, "temporary")
+    copy = recorder.tensor("copy", (128, 512), "float32", Space.SBUF, "temporary")
+    for _ in range(5):
+        for start in range(0, 512, 128):
+            recorder.emit("MEMSET", "vector", "memset", [(tile, W, "float32", 0, 128, start * 4, (128,), (4,))], 128)
+        whole = (0, 128, 0, (512,), (4,))
+        recorder.emit("COPY", "scalar", "tensor_copy", [(copy, W, "float32", *whole), (tile, R, "float32", *whole)], 512)
+    found = find(recorder.finish())
+    for turn in range(5):
+        row = turn * 5 + 4
+        flow = [
+            producer for producer, consumer, kind in edges(found) if consumer == row and kind == int(Dependency.FLOW_DEPENDENCE)
+        ]
+        assert sorted(flow) == [row - 4, row - 3, row - 2, row - 1]
+        # A slice waits for the last reader and follows the slice before it: not for all the turns before.
+        assert turn == 0 or np.diff(found.ptr)[row - 4 : row].tolist() == [2, 2, 2, 2]
+
+
 def test_a_gather_does_not_settle_what_came_before() -> None:
     recorder = Recorder("scatter", "trn2")
     tile = recorder.tensor("tile", (4, 32), "bfloat16", Space.SBUF, "temporary")

@@ -35,16 +35,25 @@ class Paths:
         """The path as stored, with forward slashes."""
         if file.startswith("<"):
             return file
+        below = self._below(file)
+        if below is not None:
+            return below.as_posix()
         path = Path(os.path.abspath(file))
-        if path.is_relative_to(self.root):
-            return path.relative_to(self.root).as_posix()
         entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]
         holding = max((e for e in entries if path.is_relative_to(e)), key=lambda e: len(e.parts), default=path.parent)
         return path.relative_to(holding).as_posix()
 
     def outside(self, file: str) -> bool:
         """Whether the file is not below the root, so that its stored path does not lead back to it."""
-        return not file.startswith("<") and not Path(os.path.abspath(file)).is_relative_to(self.root)
+        return not file.startswith("<") and self._below(file) is None
+
+    def _below(self, file: str) -> Path | None:
+        """The path from the root to the file, or None; a link to a folder and the folder are the same place."""
+        path = Path(os.path.abspath(file))
+        for one, root in ((path, self.root), (path.resolve(), self.root.resolve())):
+            if one.is_relative_to(root):
+                return one.relative_to(root)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

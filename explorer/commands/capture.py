@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collectors.nki.run import Request
 
 #: What the last line counts, by table.
-_COUNTED = {"Instruction": "instructions", "DmaPacketAggregated": "transfers"}
+_COUNTED = {"Instruction": "instruction", "DmaPacketAggregated": "transfer"}
 _TARGETS = ("trn1", "trn2", "trn3")
 
 
@@ -97,8 +97,8 @@ def done(path: Path, captured: Captured) -> str:
     """The line that says what was written and how to look at it."""
     from explorer.times import format_time
 
-    rows = {name: table.num_rows for name, table in captured.tables.items()}
-    counts = " and ".join(f"{rows[name]:,} {what}" for name, what in _COUNTED.items() if name in rows) or "no instructions"
+    rows = {what: captured.tables[name].num_rows for name, what in _COUNTED.items() if name in captured.tables}
+    counts = " and ".join(f"{count:,} {what}{'s' if count != 1 else ''}" for what, count in rows.items()) or "no instructions"
     metadata = captured.tables["Metadata"]
     took = metadata["last_hw_timestamp"][0].as_py() - metadata["first_hw_timestamp"][0].as_py()
     target, name, trace = metadata["ts_target"][0].as_py(), shlex.quote(str(path)), shlex.quote(f"{path.name}.pftrace")

@@ -232,3 +232,87 @@ def test_progress_is_for_terminals_only(folder: Folder, tmp_path: Path, monkeypa
     assert main(["capture", f"{kernel}:scale", *ARGUMENTS, "-o", str(tmp_path / "p")]) == 0
     err = capsys.readouterr().err
     assert "running scale for trn2" in err and "timing 12 instructions" in err
+
+
+ODD = """\
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def nothing(x):
+    return x
+
+
+@nki.jit
+def no_transfer(x):
+    tile = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0.0)
+    return x
+
+
+@nki.jit
+def casting(x):
+    tile = nl.ndarray((128, 64), dtype=nl.bfloat16, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    return x
+
+
+@nki.jit
+def too_big(x):
+    tiles = []
+    for i in nl.affine_range(20):
+        tile = nl.ndarray((128, 8192), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=tile, value=0.0)
+        tiles.append(tile)
+    for tile in tiles:
+        nisa.tensor_tensor(dst=tiles[0], data1=tile, data2=tile, op=nl.add)
+    return x
+
+
+@nki.jit
+def raises(x):
+    raise ValueError("\\x1b[31mred\\nline two")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "absent", "present"),
+    [
+        ("nothing", {"Instruction", "Flow", "DmaPacket", "SbufUsage", "FrameworkNode"}, {"Metadata", "TensorInfo", "Warning"}),
+        (
+            "no_transfer",
+            {"Flow", "DmaPacket", "DmaUsage", "PendingDma", "SemaphoreUpdate"},
+            {"Instruction", "SbufUsage", "FrameworkNode"},
+        ),
+    ],
+)
+def test_tables_without_rows_are_not_written(kernel: str, absent: set[str], present: set[str], tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    assert main(["capture", f"{tmp_path}/odd.py:{kernel}", "--arg", "x=f32[128,64]", "-o", str(tmp_path / "p")]) == 0
+    profile = explorer.open(tmp_path / "p")
+    assert not absent & set(profile.tables) and present <= set(profile.tables)
+    assert absent <= set(profile.not_captured)
+
+
+def test_a_transfer_that_casts_writes_other_bytes_than_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    assert main(["capture", f"{tmp_path}/odd.py:casting", "--arg", "x=f32[128,64]", "-o", str(tmp_path / "p")]) == 0
+    (transfer,) = rows(tmp_path / "p", "DmaPacketAggregated", "read_bytes", "write_bytes", "transfer_bytes")
+    assert transfer == {"read_bytes": 128 * 64 * 4, "write_bytes": 128 * 64 * 2, "transfer_bytes": 128 * 64 * 4}
+    packets = rows(tmp_path / "p", "DmaPacket", "read_bytes", "write_bytes")
+    assert [sum(p[c] for p in packets) for c in ("read_bytes", "write_bytes")] == [128 * 64 * 4, 128 * 64 * 2]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"), [("too_big", "odd.py:29: SBUF exhausted: tensor"), ("raises", "ValueError at"), ("raises", "\\x1b[31mred")]
+)
+def test_what_a_kernel_does_wrong_ends_the_capture(
+    kernel: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    assert main(["capture", f"{tmp_path}/odd.py:{kernel}", "--arg", "x=f32[128,64]", "-o", str(tmp_path / "p")]) == 3
+    err = capsys.readouterr().err
+    assert said in err.splitlines()[-1] and "\x1b" not in err
+    assert not (tmp_path / "p").exists()

@@ -17,6 +17,15 @@ def test_paths_below_the_root_are_relative_to_it(tmp_path: Path) -> None:
     assert not paths.outside(str(tmp_path / "kernel.py"))
 
 
+def test_a_link_to_the_root_is_the_root(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for root, file in (("link", "real"), ("real", "link")):
+        paths = Paths(tmp_path / root)
+        assert paths.stored(str(tmp_path / file / "helper.py")) == "helper.py"
+        assert not paths.outside(str(tmp_path / file / "helper.py"))
+
+
 def test_other_paths_are_named_as_python_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = tmp_path / "site" / "pkg" / "mod.py"
     paths = Paths(tmp_path / "kernels")

@@ -36,8 +36,11 @@ def allocate(
     legacy: bool,
     role: str = "temporary",
     shared: bool = False,
+    unnamed: str = "",
 ) -> View:
     """A new tensor. On chip, `paxis` is its partition dimension; dimensions before it are blocks within a partition.
+
+    Without a name it has that of the variable it is assigned to, else `unnamed`, else that of the call that makes it.
 
     Raises `RuleError` for more than 128 partitions or an empty shape.
     """
@@ -48,7 +51,7 @@ def allocate(
     if not shape or min(shape) < 1:
         broken_rule(f"a tensor of shape {list(shape)} is empty; every dimension needs at least one element")
     space = region.space
-    name = session.unique(name or _assigned() or region.value)
+    name = session.unique(name or _assigned(unnamed))
     itemsize = dtypes.itemsize(dtype)
     nbytes = prod(shape) * itemsize
     partitions = partition_bytes = 0
@@ -209,20 +212,17 @@ def same_tile(call: str, first: View, second: View, what: str = "the same partit
         broken_rule(f"{call}: {first.name} {list(first.shape)} and {second.name} {list(second.shape)} need {what}")
 
 
-def result_tile(shape: tuple[int, ...], dtype: Any, space: MemoryRegion = MemoryRegion.sbuf, *, legacy: bool = True) -> View:
-    """The tile that a call returns, named after the variable that the kernel gives it."""
-    return allocate(shape, dtype, space, legacy=legacy)
-
-
 def values_on() -> bool:
     """Whether the running launch keeps values."""
     return current().values
 
 
-def _assigned() -> str:
+def _assigned(unnamed: str) -> str:
     frame = sys._getframe(2)
-    while frame is not None and is_internal(frame.f_code):
+    call = ""
+    while is_internal(frame.f_code):
+        call = frame.f_code.co_name
         if frame.f_back is None:
-            return ""
+            return unnamed or call
         frame = frame.f_back
-    return assigned_name(frame)
+    return assigned_name(frame) or unnamed or call

@@ -42,7 +42,7 @@ def binary(name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None, *, le
     if dtype is None:
         dtype = dtypes.bool_ if legacy and name in COMPARISONS else dtypes.promote(*kinds)
     shape = _common_shape(f"nki.language.{name}", (x, y))
-    result = allocate(shape, dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(shape, dtype, MemoryRegion.sbuf, legacy=legacy, unnamed=name)
     if mask is not None:
         return _masked(name, result, x, y, mask)
     row = _binary_into(result, name, x, y)
@@ -95,7 +95,7 @@ def _binary_into(result: View, name: str, x: Any, y: Any) -> int:
     elif first != second and (x.partitions != y.partitions):
         broken_rule(f"{call}: {x.name} {list(first)} and {y.name} {list(second)} do not match")
     if x.space is Space.PSUM and y.space is Space.PSUM:
-        copied = allocate(tile_shape(y), y.dtype, MemoryRegion.sbuf, legacy=result.legacy)
+        copied = allocate(tile_shape(y), y.dtype, MemoryRegion.sbuf, name=f"{name}.copy", legacy=result.legacy)
         elementwise.tensor_copy(copied, y, call=call)
         y = copied
     return elementwise.tensor_tensor(result, x, y, name, call=call)
@@ -107,7 +107,7 @@ def unary(name: str, x: Any, dtype: Any = None, mask: Any = None, *, legacy: boo
         broken_rule(f"nki.language.{name} works on tiles; got {type(x).__name__}")
     if dtype is None:
         dtype = dtypes.bool_ if legacy and name in COMPARISONS else x.dtype
-    result = allocate(tile_shape(x), dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(tile_shape(x), dtype, MemoryRegion.sbuf, legacy=legacy, unnamed=name)
     target, source = result, x
     if mask is not None:
         result.symbols = x.symbols if not x.paxis else ()
@@ -142,7 +142,7 @@ def reduction(name: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None,
     shape = reduce.reduced_shape(x, axes, keepdims)
     if dtype is None:
         dtype = dtypes.float32 if name in ("mean", "var") and dtypes.is_integer(x.dtype) else x.dtype
-    result = allocate(shape, dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(shape, dtype, MemoryRegion.sbuf, legacy=legacy, unnamed=name)
     data, target = x, result
     if mask is not None:
         part = mask_box(x, mask)
@@ -154,7 +154,7 @@ def reduction(name: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None,
         data, target = boxed(x, part), boxed(result, result.valid)
     count = prod(tile_shape(data)[index] for index in axes)
     if name == "mean":
-        total = allocate(tile_shape(target), dtypes.float32, MemoryRegion.sbuf, legacy=legacy)
+        total = allocate(tile_shape(target), dtypes.float32, MemoryRegion.sbuf, name="mean.sum", legacy=legacy)
         reduce.tensor_reduce(total, "add", data, axis, call=call)
         return fresh(result, (elementwise.tensor_scalar(target, total, "multiply", 1.0 / count, call=call),))
     if name == "var":
@@ -165,13 +165,13 @@ def reduction(name: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None,
 def _variance(result: View, target: View, data: View, axis: Any, count: int, legacy: bool) -> View:
     call = "nki.language.var"
     axes = reduce.free_axes(call, data, axis)
-    mean = allocate(reduce.reduced_shape(data, axes, True), dtypes.float32, MemoryRegion.sbuf, legacy=legacy)
+    mean = allocate(reduce.reduced_shape(data, axes, True), dtypes.float32, MemoryRegion.sbuf, name="var.mean", legacy=legacy)
     reduce.tensor_reduce(mean, "add", data, axis, call=call)
     elementwise.tensor_scalar(mean, mean, "multiply", 1.0 / count, call=call)
-    centred = allocate(tile_shape(data), dtypes.float32, MemoryRegion.sbuf, legacy=legacy)
+    centred = allocate(tile_shape(data), dtypes.float32, MemoryRegion.sbuf, name="var.centred", legacy=legacy)
     _binary_into(centred, "subtract", data, mean)
     scalar.activation(centred, "square", centred, call=call)
-    total = allocate(tile_shape(target), dtypes.float32, MemoryRegion.sbuf, legacy=legacy)
+    total = allocate(tile_shape(target), dtypes.float32, MemoryRegion.sbuf, name="var.sum", legacy=legacy)
     reduce.tensor_reduce(total, "add", centred, axis, call=call)
     return fresh(result, (elementwise.tensor_scalar(target, total, "multiply", 1.0 / count, call=call),))
 
@@ -184,7 +184,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None, *
         broken_rule(f"nki.language.where: the condition is {type(condition).__name__}, not a tile")
     shape = _common_shape("nki.language.where", (condition, x, y))
     kinds = [value.dtype if isinstance(value, View) else dtypes.scalar_dtype(value) for value in (x, y)]
-    result = allocate(shape, dtype or dtypes.promote(*kinds), MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(shape, dtype or dtypes.promote(*kinds), MemoryRegion.sbuf, legacy=legacy, unnamed="where")
     call = "nki.language.where"
     if isinstance(y, View):
         elementwise.tensor_copy(result, broadcast_partitions(broadcast_view(y, shape), legacy), call=call)
@@ -192,7 +192,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None, *
         elementwise.memset(result, y)
     predicate = condition
     if not dtypes.is_integer(condition.dtype):
-        predicate = allocate(tile_shape(condition), dtypes.uint8, MemoryRegion.sbuf, legacy=legacy)
+        predicate = allocate(tile_shape(condition), dtypes.uint8, MemoryRegion.sbuf, name="where.predicate", legacy=legacy)
         elementwise.tensor_scalar(predicate, condition, "not_equal", 0, call=call)
     predicate = broadcast_partitions(broadcast_view(predicate, shape), legacy)
     if isinstance(x, View):

@@ -54,18 +54,18 @@ def broadcast_partitions(view: View, legacy: bool) -> View:
         return view
     partitions = view.shape[view.paxis]
     row = view.derive(view.offset, (1, *view.shape[1:]), (view.storage.partition_bytes, *view.strides[1:]), 0)
-    result = allocate(view.shape, view.dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(view.shape, view.dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="broadcast")
     if dtypes.is_integer(view.dtype):
         unsupported("broadcasting integers across partitions")
     if row.space is Space.PSUM:
-        held = allocate(row.shape, view.dtype, MemoryRegion.sbuf, legacy=legacy)
+        held = allocate(row.shape, view.dtype, MemoryRegion.sbuf, name="broadcast.row", legacy=legacy)
         elementwise.tensor_copy(held, row, call="broadcast")
         row = held
     columns = prod(view.shape[1:])
-    spread = allocate((partitions, columns), dtypes.float32, MemoryRegion.psum, name="broadcast", legacy=legacy)
+    spread = allocate((partitions, columns), dtypes.float32, MemoryRegion.psum, name="broadcast.sums", legacy=legacy)
     ones = _ones(partitions, view.dtype, legacy)
     if 0 in row.strides[1:] and columns > 1:
-        dense = allocate(row.shape, view.dtype, MemoryRegion.sbuf, legacy=legacy)
+        dense = allocate(row.shape, view.dtype, MemoryRegion.sbuf, name="broadcast.row", legacy=legacy)
         elementwise.tensor_copy(dense, row, call="broadcast")
         row = dense
     flat = row.reshape((1, columns)) if row.shape != (1, columns) else row
@@ -95,6 +95,6 @@ def broadcast_to(x: Any, shape: Any, dtype: Any = None, *, legacy: bool) -> View
         broken_rule(f"nki.language.broadcast_to works on tiles; got {type(x).__name__}")
     result = broadcast_partitions(broadcast_view(x, tuple(int(size) for size in shape)), legacy)
     if dtype is not None and dtypes.as_dtype(dtype) != result.dtype:
-        cast = allocate(result.shape, dtype, MemoryRegion.sbuf, legacy=legacy)
+        cast = allocate(result.shape, dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="broadcast")
         return fresh(cast, (elementwise.tensor_copy(cast, result, call="nki.language.broadcast_to"),))
     return result

@@ -20,7 +20,7 @@ from emulator.program import Space
 def _in_sbuf(view: View, legacy: bool) -> View:
     if view.space is not Space.PSUM:
         return view
-    held = allocate(tile_shape(view), view.dtype, MemoryRegion.sbuf, legacy=legacy)
+    held = allocate(tile_shape(view), view.dtype, MemoryRegion.sbuf, name=f"{view.name}.copy", legacy=legacy)
     elementwise.tensor_copy(held, view, call="nki.language")
     return held
 
@@ -33,18 +33,18 @@ def matmul(x: Any, y: Any, transpose_x: bool = False, mask: Any = None, *, legac
     left = _in_sbuf(need_view(x, call, "x"), legacy)
     right = _in_sbuf(need_view(y, call, "y"), legacy)
     if not transpose_x:
-        turned = transpose(left, legacy=legacy)
+        turned = transpose(left, legacy=legacy, name="matmul.transpose")
         left = _in_sbuf(turned, legacy)
     if left.partitions != right.partitions:
         broken_rule(
             f"{call}: {left.name} and {right.name} do not share the contraction dimension: {left.partitions} and {right.partitions}"
         )
-    result = allocate((left.free, right.free), dtypes.float32, MemoryRegion.psum, legacy=legacy)
+    result = allocate((left.free, right.free), dtypes.float32, MemoryRegion.psum, legacy=legacy, unnamed="matmul")
     rows = tensor_engine.nc_matmul(result, left, right, accumulate=False)
     return fresh(result, rows, spaces=(Space.PSUM,), matmul=True)
 
 
-def transpose(x: Any, dtype: Any = None, mask: Any = None, *, legacy: bool) -> View:
+def transpose(x: Any, dtype: Any = None, mask: Any = None, *, legacy: bool, name: str = "") -> View:
     """The transpose of a tile, by the Tensor engine in PSUM, or by the Vector engine if it is at most 32 by 32."""
     call = "nki.language.transpose"
     if mask is not None:
@@ -57,7 +57,9 @@ def transpose(x: Any, dtype: Any = None, mask: Any = None, *, legacy: bool) -> V
         data = _in_sbuf(data, legacy)
     if data.free > 128:
         broken_rule(f"{call}: {data.name} {list(data.shape)} is larger than [128, 128]; transpose it in tiles")
-    result = allocate((data.free, data.partitions), kind if small else data.dtype, region, legacy=legacy)
+    result = allocate(
+        (data.free, data.partitions), kind if small else data.dtype, region, legacy=legacy, name=name, unnamed="transpose"
+    )
     if small:
         return fresh(result, (patterns.transpose_by_vector(result, data),))
     return fresh(result, tensor_engine.transpose_by_tensor(result, data), spaces=(Space.PSUM,))
@@ -70,12 +72,15 @@ def softmax(x: Any, axis: Any = -1, dtype: Any = None, compute_dtype: Any = None
     kind = dtypes.as_dtype(compute_dtype) if compute_dtype is not None else dtypes.float32
     column = (data.partitions, 1)
     every = tuple(range(1, len(tile_shape(data))))
-    highest, total, share = (allocate(column, dtypes.float32, MemoryRegion.sbuf, legacy=legacy) for _ in range(3))
+    highest, total, share = (
+        allocate(column, dtypes.float32, MemoryRegion.sbuf, name=f"softmax.{name}", legacy=legacy)
+        for name in ("max", "sum", "share")
+    )
     reduce.tensor_reduce(highest, "max", data, every, True, call=call)
-    powers = allocate(tile_shape(data), kind, MemoryRegion.sbuf, legacy=legacy)
+    powers = allocate(tile_shape(data), kind, MemoryRegion.sbuf, name="softmax.exp", legacy=legacy)
     scalar.activation(powers, "exp", data, highest, 1.0, "add", total, reduce_cmd.reset_reduce, call=call)
     elementwise.reciprocal(share, total)
-    result = allocate(tile_shape(data), dtype or data.dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(tile_shape(data), dtype or data.dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="softmax")
     return fresh(result, (elementwise.tensor_scalar(result, powers, "multiply", share, call=call),))
 
 
@@ -95,12 +100,15 @@ def rms_norm(
     call = "nki.language.rms_norm"
     data = _over_free(call, x, axis, mask)
     kind = dtypes.as_dtype(compute_dtype) if compute_dtype is not None else dtypes.float32
-    squares = allocate(tile_shape(data), kind, MemoryRegion.sbuf, legacy=legacy)
-    total, factor = (allocate((data.partitions, 1), dtypes.float32, MemoryRegion.sbuf, legacy=legacy) for _ in range(2))
+    squares = allocate(tile_shape(data), kind, MemoryRegion.sbuf, name="rms_norm.square", legacy=legacy)
+    total, factor = (
+        allocate((data.partitions, 1), dtypes.float32, MemoryRegion.sbuf, name=f"rms_norm.{name}", legacy=legacy)
+        for name in ("mean", "factor")
+    )
     scalar.activation(squares, "square", data, None, 1.0, "add", total, reduce_cmd.reset_reduce, call=call)
     elementwise.tensor_scalar(total, total, "multiply", 1.0 / n, op1="add", operand1=epsilon, call=call)
     scalar.activation(factor, "rsqrt", total, call=call)
-    scaled = allocate(tile_shape(data), kind, MemoryRegion.sbuf, legacy=legacy)
+    scaled = allocate(tile_shape(data), kind, MemoryRegion.sbuf, name="rms_norm.scaled", legacy=legacy)
     elementwise.tensor_scalar(scaled, data, "multiply", factor, call=call)
     return binary("multiply", scaled, w, dtype or data.dtype, legacy=legacy)
 

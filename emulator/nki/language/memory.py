@@ -26,7 +26,9 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", *, legac
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     paxis = next((axis for axis, size in enumerate(sizes) if isinstance(size, ParDim)), 0)
     if region is not MemoryRegion.shared_hbm:
-        return allocate(sizes, dtype, region, name=name, paxis=0 if region.space is Space.HBM else paxis, legacy=legacy)
+        return allocate(
+            sizes, dtype, region, name=name, paxis=0 if region.space is Space.HBM else paxis, legacy=legacy, unnamed=region.value
+        )
     session = current("nl.ndarray")
     session.shared_used += 1
     if session.shared_used <= len(session.shared):
@@ -37,7 +39,7 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", *, legac
                 f"{list(sizes)} in this one"
             )
         return tensor.as_generation(legacy)
-    tensor = allocate(sizes, dtype, region, name=name, legacy=legacy, shared=True)
+    tensor = allocate(sizes, dtype, region, name=name, legacy=legacy, shared=True, unnamed=region.value)
     session.shared.append(tensor)
     return tensor
 
@@ -89,7 +91,7 @@ def load(src: Any, dtype: Any = None, mask: Any = None, *, legacy: bool) -> View
             f"{call}: {src.name} {list(src.shape)} has {shape[0]} rows for {PARTITIONS} partitions; "
             f"load tiles of at most {PARTITIONS} rows"
         )
-    result = allocate(shape, dtype or src.dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate(shape, dtype or src.dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="load")
     if mask is None:
         return fresh(result, (dma.dma_copy(result, src, call=call),), spaces=(Space.SBUF,))
     if src.ndim > 1:
@@ -108,7 +110,7 @@ def load_transpose2d(src: Any, dtype: Any = None, *, legacy: bool) -> View:
     src = need_view(src, "nki.language.load_transpose2d", "src")
     if src.ndim != 2:
         broken_rule(f"nki.language.load_transpose2d: {src.name} has {src.ndim} dimensions; it takes 2")
-    result = allocate((src.shape[1], src.shape[0]), dtype or src.dtype, MemoryRegion.sbuf, legacy=legacy)
+    result = allocate((src.shape[1], src.shape[0]), dtype or src.dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="load")
     return fresh(result, (dma.dma_transpose(result, src),), spaces=(Space.SBUF,))
 
 
@@ -117,7 +119,7 @@ def store(dst: Any, value: Any, mask: Any = None) -> None:
     call = "nki.language.store"
     dst = need_view(dst, call, "dst")
     if isinstance(value, (bool, int, float, np.generic)):
-        held = allocate(dst.shape, dst.dtype, MemoryRegion.sbuf, legacy=dst.legacy)
+        held = allocate(dst.shape, dst.dtype, MemoryRegion.sbuf, name="store.value", legacy=dst.legacy)
         elementwise.memset(held, value)
         held.symbols, value = dst.symbols, held
     tile = need_view(value, call, "value")
@@ -126,7 +128,7 @@ def store(dst: Any, value: Any, mask: Any = None) -> None:
     if tile.valid == ():
         return
     if tile.space is Space.PSUM:
-        held = allocate(tile.shape, tile.dtype, MemoryRegion.sbuf, legacy=tile.legacy, paxis=tile.paxis or 0)
+        held = allocate(tile.shape, tile.dtype, MemoryRegion.sbuf, name="store.copy", legacy=tile.legacy, paxis=tile.paxis or 0)
         elementwise.tensor_copy(held, tile, call=call)
         held.symbols = tile.symbols
         tile = held
@@ -139,7 +141,7 @@ def constant(values: Any, dtype: Any = None, *, legacy: bool) -> View:
     """A numpy array (or the path of a .npy file) as a constant tensor in HBM."""
     array = np.load(values) if isinstance(values, (str, os.PathLike)) else np.asarray(values)
     kind = dtypes.as_dtype(dtype if dtype is not None else array.dtype)
-    tensor = allocate(array.shape or (1,), kind, MemoryRegion.hbm, legacy=legacy, role="constant")
+    tensor = allocate(array.shape or (1,), kind, MemoryRegion.hbm, legacy=legacy, role="constant", unnamed="constant")
     if tensor.storage.buffer is not None:
         tensor.write(dtypes.cast(array, kind).reshape(tensor.shape))
     return tensor
@@ -152,6 +154,6 @@ def identity(n: int, dtype: Any = "uint8", dst: Any = None, *, legacy: bool) -> 
     made = constant(np.eye(n, dtype=np.float32), dtype, legacy=legacy)
     if legacy:
         return made
-    tile = allocate((n, n), dtype, MemoryRegion.sbuf, legacy=legacy)
+    tile = allocate((n, n), dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="identity")
     dma.dma_copy(tile, made, call="nki.language.shared_identity_matrix")
     return tile

@@ -1,0 +1,241 @@
+"""What rules look at: the instructions and transfers of one core as arrays, read once for all rules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from explorer.analysis import intervals
+from explorer.analysis.engines import canonical
+from explorer.analysis.lower_bound import LowerBound, lower_bound
+from explorer.analysis.rows import Coded, Int
+from explorer.analysis.source_text import split_place
+from explorer.analysis.summary_definitions import SETUP, WAITS
+from explorer.rules.finding import Where
+from explorer.store.arrays import integers, valid
+from explorer.store.reader import Profile
+
+Bool = NDArray[np.bool_]
+Spans = tuple[Int, Int]
+
+#: Engines that compute; Sync only starts transfers.
+COMPUTE = ("tensor", "vector", "scalar", "gpsimd")
+#: Opcodes that start a transfer begin so; the instruction is no computation.
+_DMA_PREFIX = "DMA_"
+#: A place names at most so many instructions.
+_IDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Instructions of the core in table order; times in nanoseconds. `engine` codes into `engines`, canonical names.
+
+    `works` marks rows that are no waits, `computes` those that neither wait, set up nor only start a transfer.
+    """
+
+    row: Int
+    id: Int
+    start: Int
+    end: Int
+    engine: Int
+    engines: tuple[str, ...]
+    opcode: Coded
+    layer: Coded
+    place: Coded
+    works: Bool
+    computes: Bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """DMA transfers of the core in order of start; times in nanoseconds.
+
+    `trigger` is the start of the instruction that asked for it, `seen` when a waiting engine sees it complete (start and end of the
+    transfer itself where unknown); `instruction` is a position in `Instructions`, -1: unknown. -1 stands for unknown bytes and
+    partitions too.
+    """
+
+    row: Int
+    start: Int
+    end: Int
+    trigger: Int
+    seen: Int
+    nbytes: Int
+    descriptor_bytes: Int
+    partitions: Int
+    queue: Coded
+    variable: Coded
+    to_sbuf: Bool
+    instruction: Int
+
+
+class Facts:
+    """A profile as rules see it. Of several physical cores it is the one whose instructions took longest."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.bound: LowerBound | None = lower_bound(profile)
+        self.core = _core(profile)
+
+    @functools.cached_property
+    def instructions(self) -> Instructions:
+        """The instructions; empty where they were not captured."""
+        names = ["id", "start_ts", "end_ts", "engine", "opcode", "layer", "nki_source_location", "pcore_idx"]
+        table = self.profile.table("Instruction", names)
+        table = pa.table({n: pa.array([], pa.int64()) for n in names}) if table is None else table
+        row = self._of_core(table)
+        table = table.take(pa.array(row))
+        engine, opcode = Coded.of(table["engine"].cast(pa.string())), Coded.of(table["opcode"].cast(pa.string()))
+        engines = tuple(dict.fromkeys(canonical(n) for n in engine.names))
+        codes = np.array([engines.index(canonical(n)) for n in engine.names] + [-1], np.int64)[engine.codes]
+        known = valid(table["start_ts"]) & valid(table["end_ts"])
+        idle = np.array([n in WAITS for n in opcode.names] + [False])[opcode.codes]
+        setup = np.array([n in SETUP or n.upper().startswith(_DMA_PREFIX) for n in opcode.names] + [False])[opcode.codes]
+        computing = np.array([n in COMPUTE for n in engines] + [False])[codes]
+        return Instructions(
+            row=row,
+            id=integers(table["id"], -1),
+            start=integers(table["start_ts"], 0),
+            end=integers(table["end_ts"], 0),
+            engine=codes,
+            engines=engines,
+            opcode=opcode,
+            layer=Coded.of(table["layer"].cast(pa.string())),
+            place=Coded.of(table["nki_source_location"].cast(pa.string())),
+            works=known & ~idle,
+            computes=known & ~idle & ~setup & computing,
+        )
+
+    def column(self, name: str) -> Int:
+        """An integer column of Instruction by position in `instructions`, -1 where it is null or was not captured."""
+        table = self.profile.table("Instruction", [name])
+        return np.zeros(0, np.int64) if table is None else _numbers(table[name])[self.instructions.row]
+
+    @functools.cached_property
+    def transfers(self) -> Transfers:
+        """The transfers; empty where they were not captured."""
+        names = ["start_ts", "end_ts", "trigger", "transfer_bytes", "queue_name", "variable", "dest", "pcore_idx"]
+        names += [
+            "read_num_sbuf_partitions",
+            "write_num_sbuf_partitions",
+            "ts_visible_ts",
+            "ts_descriptor_bytes",
+            "ts_instruction_id",
+        ]
+        table = self.profile.table("DmaPacketAggregated", names)
+        table = pa.table({n: pa.array([], pa.int64()) for n in names}) if table is None else table
+        row = self._of_core(table)
+        start = integers(table["start_ts"], 0)[row]
+        row = row[np.argsort(start, kind="stable")]
+        table = table.take(pa.array(row))
+        start, end = integers(table["start_ts"], 0), integers(table["end_ts"], 0)
+        trigger, seen = _numbers(table["trigger"]), _numbers(table["ts_visible_ts"])
+        sides = [_numbers(table[f"{side}_num_sbuf_partitions"]) for side in ("read", "write")]
+        dest = Coded.of(table["dest"].cast(pa.string()))
+        return Transfers(
+            row=row,
+            start=start,
+            end=end,
+            trigger=np.where((trigger >= 0) & (trigger <= start), trigger, start),
+            seen=np.maximum(seen, end),
+            nbytes=_numbers(table["transfer_bytes"]),
+            descriptor_bytes=_numbers(table["ts_descriptor_bytes"]),
+            partitions=np.maximum(*sides),
+            queue=Coded.of(table["queue_name"].cast(pa.string())),
+            variable=Coded.of(table["variable"].cast(pa.string())),
+            to_sbuf=np.array(["SB" in n for n in dest.names] + [False])[dest.codes],
+            instruction=_positions(self.instructions.id, _numbers(table["ts_instruction_id"])),
+        )
+
+    @functools.cached_property
+    def moving(self) -> Spans:
+        """When DMA moved data: the union of all packets, or of all transfers where packets were not captured."""
+        packets = self.profile.table("DmaPacket", ["start_ts", "end_ts", "pcore_idx"])
+        if packets is None:
+            return intervals.union(self.transfers.start, self.transfers.end)
+        row = self._of_core(packets)
+        return intervals.union(integers(packets["start_ts"], 0)[row], integers(packets["end_ts"], 0)[row])
+
+    @functools.cached_property
+    def computing(self) -> Spans:
+        """When at least one engine computed."""
+        at = self.instructions
+        return intervals.union(at.start[at.computes], at.end[at.computes])
+
+    def busy_without(self, engine: int, rows: Bool) -> tuple[int, int]:
+        """Busy time of an engine (waits left out), and what it would be without those instructions."""
+        at = self.instructions
+        mine = at.works & (at.engine == engine)
+        rest = mine & ~rows
+        return intervals.busy(at.start[mine], at.end[mine]), intervals.busy(at.start[rest], at.end[rest])
+
+    def where(self, rows: Int, *, engine: str | None = None, by: Int | None = None) -> Where:
+        """The place of the instructions at those positions: the line and layer that most of `by` (default: their time) is in."""
+        at = self.instructions
+        if len(rows) == 0:
+            return Where(engine=engine)
+        weight = at.end[rows] - at.start[rows] if by is None else by
+        place, layer = _heaviest(at.place, rows, weight), _heaviest(at.layer, rows, weight)
+        file, line = split_place(place) if place is not None else (None, None)
+        order = rows[np.argsort(-weight, kind="stable")]
+        return Where(
+            file=file,
+            line=line,
+            layer=layer,
+            engine=engine,
+            start_ns=int(at.start[rows].min()),
+            end_ns=int(at.end[rows].max()),
+            instructions=tuple(sorted(int(i) for i in at.id[order[:_IDS]] if i >= 0)),
+        )
+
+    def _of_core(self, table: pa.Table) -> Int:
+        core = integers(table["pcore_idx"], -1)
+        return np.flatnonzero((core == self.core) | (core < 0))
+
+
+def covered(spans: Sequence[Spans]) -> Spans:
+    """The union of several sets of intervals."""
+    return intervals.union(np.concatenate([s for s, _ in spans]), np.concatenate([e for _, e in spans]))
+
+
+def length(spans: Spans) -> int:
+    """Time that disjoint intervals cover."""
+    return int((spans[1] - spans[0]).sum())
+
+
+def _core(profile: Profile) -> int:
+    table = profile.table("Instruction", ["pcore_idx", "duration_ns"])
+    if table is None or table["pcore_idx"].null_count == table.num_rows:
+        return 0
+    sums = table.group_by("pcore_idx", use_threads=False).aggregate([("duration_ns", "sum")]).sort_by("pcore_idx").to_pylist()
+    longest = max((r for r in sums if r["pcore_idx"] is not None), key=lambda r: r["duration_ns_sum"] or 0)
+    return int(longest["pcore_idx"])
+
+
+def _numbers(column: pa.ChunkedArray) -> Int:
+    if pa.types.is_floating(column.type):
+        column = pc.cast(pc.floor(column), pa.int64(), safe=False)
+    return integers(column, -1)
+
+
+def _positions(ids: Int, wanted: Int) -> Int:
+    if len(ids) == 0:
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(ids, kind="stable")
+    at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return np.where((ids[at] == wanted) & (wanted >= 0), at, -1)
+
+
+def _heaviest(coded: Coded, rows: Int, weight: Int) -> str | None:
+    codes = coded.codes[rows]
+    known = codes >= 0
+    if not known.any():
+        return None
+    total = np.bincount(codes[known], weights=weight[known].astype(np.float64) + 1e-9, minlength=len(coded.names))
+    return coded.names[int(total.argmax())]

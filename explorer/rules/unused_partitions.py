@@ -1,0 +1,82 @@
+"""Instructions that leave most of the partitions idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from explorer.analysis import intervals
+from explorer.analysis.rows import Int
+from explorer.rules.draft import Draft
+from explorer.rules.facts import Bool, Facts
+from explorer.rules.thresholds import ENGINE_SHARE, PARTITIONS, PARTITIONS_SHARE, REPEATED
+
+NAME = "unused_partitions"
+ENGINES = ("vector", "scalar", "gpsimd")
+NEEDS: Mapping[str, tuple[str, ...]] = {"Instruction": ("start_ts", "end_ts", "engine", "opcode", "ts_partitions")}
+ADVICE = (
+    "Use all 128 partitions: reshape the tensor so that its first dimension fills them, or put several tiles on different "
+    "partitions and work on them with one instruction; transfers of more partitions also use more DMA engines."
+)
+
+
+def find(facts: Facts) -> Iterator[Draft]:
+    """One finding for each layer with at least `REPEATED` instructions on `PARTITIONS_SHARE` of the partitions or fewer.
+
+    They count where they take at least `ENGINE_SHARE` of their engine's busy time. If all partitions worked, the same would take
+    their time times the share in use; the layer's transfers of as few partitions count alike.
+    """
+    at, moves = facts.instructions, facts.transfers
+    used = facts.column("ts_partitions")
+    most = PARTITIONS_SHARE.value * PARTITIONS.value
+    elements = facts.column("ts_free_elements")
+    wide_enough = (elements > 1) | (elements < 0)
+    few = at.computes & (used > 0) & (used <= most) & wide_enough
+    sparse = (moves.partitions > 0) & (moves.partitions <= most) & (moves.instruction >= 0)
+    for code in np.unique(at.layer.codes[few]):
+        removed: dict[str, int] = {}
+        kept: list[Int] = []
+        for name in ENGINES:
+            mask = few & (at.layer.codes == code) & (at.engine == at.engines.index(name)) if name in at.engines else few & False
+            rows = np.flatnonzero(mask)
+            if len(rows) < REPEATED.value:
+                continue
+            busy, rest = facts.busy_without(at.engines.index(name), mask)
+            if busy - rest >= ENGINE_SHARE.value * busy:
+                removed[name] = round((busy - rest) * _idle_share(used[rows]))
+                kept.append(rows)
+        if kept:
+            here = sparse & (at.layer.codes[moves.instruction] == code)
+            yield _draft(facts, np.concatenate(kept), used, here, removed)
+
+
+def _draft(facts: Facts, rows: Int, used: Int, moved: Bool, removed: dict[str, int]) -> Draft:
+    at, moves = facts.instructions, facts.transfers
+    start, end = np.concatenate((at.start[rows], moves.start[moved])), np.concatenate((at.end[rows], moves.end[moved]))
+    time = intervals.busy(start, end)
+    idle = _idle_share(np.concatenate((used[rows], moves.partitions[moved])))
+    if moved.any():
+        removed = {
+            **removed,
+            "dma": round(intervals.busy(moves.start[moved], moves.end[moved]) * _idle_share(moves.partitions[moved])),
+        }
+    mean = float(used[rows].mean())
+    return Draft(
+        title=f"{len(rows):,} instructions on {mean:.3g} of {PARTITIONS.value:.0f} partitions",
+        where=facts.where(np.sort(rows)),
+        gain_ns=round(time * idle),
+        advice=ADVICE,
+        evidence={
+            "instructions": len(rows),
+            "mean_partitions": round(mean, 2),
+            "transfers": int(moved.sum()),
+            "time_ns": time,
+            **{f"{name}_time_for_idle_partitions_ns": ns for name, ns in removed.items()},
+        },
+        removed=removed,
+    )
+
+
+def _idle_share(used: Int) -> float:
+    return 1 - float(used.mean()) / PARTITIONS.value

@@ -1,5 +1,5 @@
-"""Run an NKI kernel on the emulator and write its profile. Arrays named by shape are filled from the seed; what the kernel computes
-is thrown away, when it computes it is kept: instructions, transfers and waits, with the lines that asked for them."""
+"""Run an NKI kernel on the emulator and write its profile: instructions, transfers, waits and dependencies, with the source lines that
+asked for them. Arrays named by type and shape are filled from the seed. No accelerator and no AWS package is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorer.commands.progress import Progress
 from explorer.store.errors import ProfileError, UsageError
+from explorer.text import safe
 
 if TYPE_CHECKING:
     from collectors.nki import Captured
@@ -51,10 +53,10 @@ def run(args: argparse.Namespace) -> int:
     request = Request(
         file, function, tuple(args.arg), args.target, grid(args.grid), args.seed, not args.no_values, args.source_root
     )
-    captured = record(request)
-    progress(f"writing {args.output}")
-    writer.write(args.output, captured.tables, force=args.force, descriptions=captured.descriptions)
-    progress("")
+    with Progress() as progress:
+        captured = record(request, progress)
+        progress(f"writing {args.output}")
+        writer.write(args.output, captured.tables, force=args.force, descriptions=captured.descriptions)
     print(done(args.output, captured), file=sys.stderr)
     return 0
 
@@ -67,30 +69,21 @@ def grid(text: str) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def record(request: Request) -> Captured:
+def record(request: Request, progress: Progress) -> Captured:
     """The tables of a run. A kernel that raises shows its own traceback; that and what the emulator refuses become ProfileError."""
     from collectors.nki import run as collector
     from emulator.errors import EmulatorError, KernelError
-    from explorer.text import safe
 
     if request.seed < 0:
         raise UsageError(f"--seed {request.seed}: a seed is 0 or more")
     try:
         return collector.record(request, progress)
     except KernelError as error:
-        progress("")
+        progress.clear()
         print("\n".join(safe(line) for line in error.traceback.splitlines()), file=sys.stderr)
         raise ProfileError(f"{error}; the kernel raised, nothing was written") from error
     except EmulatorError as error:
-        progress("")
         raise ProfileError(str(error)) from error
-
-
-def progress(text: str) -> None:
-    """What is being done, on one line of stderr that the next call overwrites; nothing where that is no terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}{'...' if text else ''}")
-        sys.stderr.flush()
 
 
 def done(path: Path, captured: Captured) -> str:

@@ -25,14 +25,15 @@ def run(args: argparse.Namespace) -> int:
     import emulator.kernels
     from collectors.nki.run import Request
     from explorer.commands import capture, main
+    from explorer.commands.progress import Progress
     from explorer.store import writer
 
     kernel = Path(emulator.kernels.__file__).with_name("matmul.py")
     profile, trace = args.output / _FUNCTION, args.output / f"{_FUNCTION}.pftrace"
     writer.check_destination(profile, force=True)
-    captured = capture.record(Request(kernel, _FUNCTION, _ARGUMENTS))
-    writer.write(profile, captured.tables, force=True, descriptions=captured.descriptions)
-    capture.progress("")
+    with Progress() as progress:
+        captured = capture.record(Request(kernel, _FUNCTION, _ARGUMENTS), progress)
+        writer.write(profile, captured.tables, force=True, descriptions=captured.descriptions)
     code = main(["report", str(profile)])
     sys.stdout.flush()
     code = code or main(["export", "perfetto", str(profile), "-o", str(trace), "--force"])

@@ -1,5 +1,5 @@
-"""Run an NKI kernel on the emulator and write its profile: instructions, transfers, waits and dependencies, with the source lines that
-asked for them. Arrays named by type and shape are filled from the seed. No accelerator and no AWS package is needed."""
+"""Run an NKI kernel on the emulator and write its profile: instructions, transfers, waits and dependencies, with the source lines
+that asked for them. Arrays named by type and shape are filled from the seed. No accelerator and no AWS package is needed."""
 
 from __future__ import annotations
 

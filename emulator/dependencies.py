@@ -18,6 +18,8 @@ from emulator.program import ENGINES, Access, Dependencies, Dependency, Program,
 from emulator.regions import covers, normalise, overlap
 
 _READ, _WRITE, _ACCUMULATE, _INDIRECT = int(Access.READ), int(Access.WRITE), int(Access.ACCUMULATE), int(Access.INDIRECT)
+#: Accesses in a block.
+_BLOCK = 64
 _FLOW, _ANTI = int(Dependency.FLOW_DEPENDENCE), int(Dependency.ANTI_DEPENDENCE)
 _OUTPUT = int(Dependency.OUTPUT_DEPENDENCE)
 
@@ -57,6 +59,18 @@ def _find(  # type: ignore[no-untyped-def]
     # Newest-first lists of accesses by tensor: [0] writes, [1] reads; an access is named by its operand.
     head = np.full((2, tensors), -1, dtype=np.int64)
     below = np.full((2, len(tensor)), -1, dtype=np.int64)
+    gone = np.zeros((2, len(tensor)), dtype=np.bool_)
+    # Accesses of a list in blocks of neighbours, with what they span together: one look passes over a block that is far away.
+    block_of = np.zeros((2, len(tensor)), dtype=np.int64)
+    in_block = np.zeros((2, tensors), dtype=np.int64)
+    most = 2 * (len(tensor) // _BLOCK + tensors + 1)
+    block_lo, block_hi, block_below = (
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+    )
+    newest = np.zeros((2, tensors), dtype=np.int64)
+    blocks = 0
     row_of = np.zeros(len(tensor), dtype=np.int64)
     seen = np.full((3, rows), -1, dtype=np.int64)
     degree = np.zeros(rows, dtype=np.int64)
@@ -86,16 +100,25 @@ def _find(  # type: ignore[no-untyped-def]
                 shift = np.int64(0) if where < 0 else address[own] - address[other]
                 oldest = np.int64(-1)
                 for reads in range(2 if writing else 1):
-                    before = np.int64(-1)
+                    # The access before in the list; where a block was passed over it is not known (`lost`).
+                    before, lost = np.int64(-1), False
                     old = head[reads, other]
                     while old >= 0 and (reads == 0 or row_of[old] > oldest):
+                        block = block_of[reads, old]
+                        if block_lo[block] >= hi[use] + shift or block_hi[block] <= lo[use] + shift:
+                            before, old = np.int64(-1), block_below[block]
+                            lost = True
+                            continue
                         following = below[reads, old]
-                        if row_of[old] == row or part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]:
-                            before, old = old, following
+                        # Most accesses are far apart: that is seen here, without the price of a call.
+                        apart = lo[old] >= hi[use] + shift or hi[old] <= lo[use] + shift
+                        apart |= part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]
+                        if apart or gone[reads, old] or row_of[old] == row:
+                            before, old, lost = old, following, False
                             continue
                         common = overlap(old, use, shift, lo, hi, width, count, sizes, strides)
                         if common == 0:
-                            before, old = old, following
+                            before, old, lost = old, following, False
                             continue
                         undecided += common == 2
                         producer = row_of[old]
@@ -118,12 +141,13 @@ def _find(  # type: ignore[no-untyped-def]
                         outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
                         direct = where < 0 and writing and (access[use] & _INDIRECT) == 0
                         if direct and outside and covers(use, old, shift, lo, hi, width, count, sizes, strides):
+                            gone[reads, old] = True
                             if before >= 0:
                                 below[reads, before] = following
-                            else:
+                            elif not lost:
                                 head[reads, other] = following
                         else:
-                            before = old
+                            before, lost = old, False
                         inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
                         direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
                         if direct and covers(old, use, shift, lo, hi, width, count, sizes, strides):
@@ -133,10 +157,21 @@ def _find(  # type: ignore[no-untyped-def]
                         old = following
         for use in range(ptr[row], ptr[row + 1]):
             if kept[tensor[use]] and hi[use] > lo[use]:
-                if (access[use] & _WRITE) != 0:
-                    below[0, use], head[0, tensor[use]] = head[0, tensor[use]], use
-                if (access[use] & _READ) != 0:
-                    below[1, use], head[1, tensor[use]] = head[1, tensor[use]], use
+                for reads in range(2):
+                    if (access[use] & (_READ if reads == 1 else _WRITE)) == 0:
+                        continue
+                    own = tensor[use]
+                    if in_block[reads, own] % _BLOCK == 0:
+                        block_lo[blocks], block_hi[blocks], block_below[blocks] = lo[use], hi[use], head[reads, own]
+                        block_of[reads, use] = blocks
+                        blocks += 1
+                    else:
+                        block = block_of[reads, newest[reads, own]]
+                        block_of[reads, use] = block
+                        block_lo[block], block_hi[block] = min(block_lo[block], lo[use]), max(block_hi[block], hi[use])
+                    in_block[reads, own] += 1
+                    newest[reads, own] = use
+                    below[reads, use], head[reads, own] = head[reads, own], use
         degree[row] = total - begin
         # Insertion sort by producer: rows have few edges.
         for i in range(begin + 1, total):

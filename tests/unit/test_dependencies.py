@@ -112,7 +112,7 @@ def bytes_of_use(item: Use) -> set[tuple[int, int, int]]:
 def random_program(instructions: list[list[Use]]) -> Program:
     recorder = Recorder("random", "trn2")
     for name in "ab":
-        recorder.tensor(name, (8, 32), "bfloat16", Space.SBUF, "temporary")
+        recorder.tensor(name, (8, 512), "bfloat16", Space.SBUF, "temporary")
     for number, uses in enumerate(instructions):
         operands = [
             (tensor, access, "bfloat16", first, partitions, start * 2, (count,), (step * 2,))
@@ -128,9 +128,8 @@ def find(program: Program, layout: Layout | None = None) -> Dependencies:
     return found
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.lists(use, min_size=1, max_size=3), min_size=1, max_size=14))
-def test_edges_order_every_conflict_and_nothing_else(instructions: list[list[Use]]) -> None:
+def check(instructions: list[list[Use]]) -> None:
+    """The edges of `instructions` order every conflict, name nothing else, and flow comes from the last writer of each byte."""
     found = edges(find(random_program(instructions)))
     rows = len(instructions)
     touched = [
@@ -156,6 +155,20 @@ def test_edges_order_every_conflict_and_nothing_else(instructions: list[list[Use
             if byte in writer:
                 assert (writer[byte], j, int(Dependency.FLOW_DEPENDENCE)) in found
         writer.update(dict.fromkeys(writes, j))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(use, min_size=1, max_size=3), min_size=1, max_size=14))
+def test_edges_order_every_conflict_and_nothing_else(instructions: list[list[Use]]) -> None:
+    check(instructions)
+
+
+def test_long_histories_lose_nothing() -> None:
+    # Far more accesses than a block of them holds, of both kinds, near and far from each other.
+    random = np.random.default_rng(7)
+    spread = [(tensor, access, 0, 4, int(start), 2, 1) for tensor, access, start in zip(
+        random.integers(0, 2, 500), random.choice([R, W, W], 500), random.integers(0, 400, 500), strict=True)]  # fmt: skip
+    check([[(int(use[0]), int(use[1]), *use[2:])] for use in spread])
 
 
 def accumulation(groups: int, steps: int) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -163,7 +164,7 @@ def _common(legacy: bool) -> dict[str, Any]:
         "is_on_chip": lambda buffer: _space(buffer) != "HBM",
         "is_psum": lambda buffer: _space(buffer) == "PSUM",
         "is_sbuf": lambda buffer: _space(buffer) == "SBUF",
-        "device_print": lambda prefix, x=None, tensor=None, mask=None: print(prefix, x if x is not None else tensor),
+        "device_print": _device_print,
     }
     return names
 
@@ -209,6 +210,13 @@ def isa_enums() -> dict[str, Any]:
 def _space(buffer: Any) -> str:
     region = buffer if isinstance(buffer, c.MemoryRegion) else c.MemoryRegion(str(buffer))
     return region.space.name
+
+
+def _device_print(print_prefix: str, tensor: Any = None, x: Any = None, mask: Any = None) -> None:
+    """Print a tensor's values as they are now. Standard output belongs to the command's own data."""
+    shown = tensor if tensor is not None else x
+    values = shown.array() if isinstance(shown, View) and shown.storage.buffer is not None else shown
+    print(print_prefix, values, file=sys.stderr)
 
 
 def _zeros_like(x: View, dtype: Any, buffer: Any, name: str, legacy: bool) -> View:

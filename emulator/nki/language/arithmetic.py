@@ -12,6 +12,7 @@ from emulator.nki import activations, dtypes
 from emulator.nki.access import allocate
 from emulator.nki.assign import fresh
 from emulator.nki.constants import MemoryRegion
+from emulator.nki.index import Affine, Gathered
 from emulator.nki.indexing import boxed, crop, mask_box
 from emulator.nki.language.broadcast import broadcast_partitions, broadcast_view
 from emulator.nki.ops import elementwise, reduce, scalar
@@ -36,6 +37,9 @@ COMPARISONS: Final = (
 
 def binary(name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None, *, legacy: bool) -> View:
     """The tile `x name y`; one of the two may be a number, or have one element per partition, or broadcast."""
+    for value in (x, y):
+        if isinstance(value, (Affine, Gathered)):
+            unsupported("an index computed from a value in memory")
     if not isinstance(x, View) and not isinstance(y, View):
         broken_rule(f"nki.language.{name} works on tiles; got {type(x).__name__} and {type(y).__name__}")
     kinds = [value.dtype if isinstance(value, View) else dtypes.scalar_dtype(value) for value in (x, y)]

@@ -1,7 +1,7 @@
 """Broadcasting: free along the free dimensions, through the Tensor engine along partitions.
 
-Each lane of an engine reads its own partition, so a row in one partition reaches the others by a matmul with ones, at most
-512 columns at a time (aws-neuron-sdk nki/guides/architecture/trainium_inferentia2_arch.rst, "Partition Broadcast").
+Each lane of an engine reads its own partition, so a row of floats reaches the others by a matmul with ones, at most 512
+columns at a time (aws-neuron-sdk nki/guides/architecture/trainium_inferentia2_arch.rst, "Partition Broadcast").
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from emulator.errors import broken_rule, unsupported
+from emulator.errors import broken_rule
 from emulator.nki import dtypes
 from emulator.nki.access import allocate
 from emulator.nki.assign import fresh
 from emulator.nki.constants import MemoryRegion
 from emulator.nki.indexing import boxed
-from emulator.nki.ops import elementwise, matmul, scalar
+from emulator.nki.ops import elementwise, matmul, patterns, scalar
 from emulator.nki.ops.reduce import tile_shape
 from emulator.nki.session import current
 from emulator.nki.tensor import View
@@ -55,8 +55,9 @@ def broadcast_partitions(view: View, legacy: bool) -> View:
     partitions = view.shape[view.paxis]
     row = view.derive(view.offset, (1, *view.shape[1:]), (view.storage.partition_bytes, *view.strides[1:]), 0)
     result = allocate(view.shape, view.dtype, MemoryRegion.sbuf, legacy=legacy, unnamed="broadcast")
-    if dtypes.is_integer(view.dtype):
-        unsupported("broadcasting integers across partitions")
+    if dtypes.is_integer(view.dtype) and row.space is not Space.PSUM:
+        # The Tensor engine multiplies floats only.
+        return fresh(result, (patterns.partition_broadcast(result, row),), spaces=(Space.SBUF,))
     if row.space is Space.PSUM:
         held = allocate(row.shape, view.dtype, MemoryRegion.sbuf, name="broadcast.row", legacy=legacy)
         elementwise.tensor_copy(held, row, call="broadcast")

@@ -54,6 +54,15 @@ def affine_select(dst: View, predicate: Any, elements: int, on_true: View, on_fa
     return row
 
 
+def partition_broadcast(dst: View, row: View) -> int:
+    """The row that gives every partition of `dst` the elements of `row`, which is in one."""
+    call = "nki.language.broadcast_to"
+    number = issue(call, "partition_broadcast", None, (dst,), (row,), dst.free, dst.partitions)
+    if values_on():
+        dst.write(np.broadcast_to(rows(row), (dst.partitions, dst.free)))
+    return number
+
+
 def compare_pattern(pattern: NDArray[np.int64], op: Any) -> NDArray[np.bool_]:
     """Where `pattern op 0` holds."""
     return np.asarray(alu.alu(op)(pattern.astype(np.float32), np.float32(0)), dtype=np.bool_)

@@ -15,6 +15,8 @@ from explorer.store.errors import ProfileError
 
 Evidence = Literal["emulated", "measured", "unknown"]
 
+#: Bytes a row that a text column stored as a dictionary takes at most.
+_CODE_BYTES = 4
 #: Big tables are split into Name_0.parquet, Name_1.parquet, ...
 _PART = re.compile(r"(?P<table>.+?)(?:_(?P<part>\d+))?\.parquet")
 
@@ -69,17 +71,20 @@ class Profile:
         chunks = list(self.chunks(name, columns))
         return pa.concat_tables(chunks, promote_options="permissive") if chunks else None
 
-    def chunks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The same rows as `table`, one Parquet row group at a time: memory stays bounded. Nothing if it was not captured."""
+    def chunks(self, name: str, columns: Sequence[str] | None = None, *, coded: bool = False) -> Iterator[pa.Table]:
+        """The same rows as `table`, one Parquet row group at a time: memory stays bounded. Nothing if it was not captured.
+
+        `coded`: texts that repeat may come as Arrow dictionaries, as the file stores them, which is faster to read and to hold.
+        """
         wanted = tuple(self.columns(name) if columns is None else columns)
         if name in self._memory:
             yield _shape(name, self._memory[name], wanted, self.path)
         for file in self.files(name):
             have = [c for c in wanted if c in self._footers[file].schema.to_arrow_schema().names]
             for group in range(self._footers[file].num_row_groups):
-                raw = self._read_group(file, group, have)
+                raw = self._read_group(file, group, have, coded=coded)
                 rows = self._footers[file].row_group(group).num_rows
-                yield _shape(name, raw if have else pa.table({"": pa.nulls(rows)}), wanted, file)
+                yield _shape(name, raw if have else pa.table({"": pa.nulls(rows)}), wanted, file, coded=coded)
 
     def row(self, name: str, position: int) -> dict[str, Any]:
         """One row of a table by column, all columns it has; only the row group that holds it is read, and kept for the next call.
@@ -100,9 +105,11 @@ class Profile:
                 before -= rows
         raise IndexError(f"{name} has no row {position}")
 
-    def _read_group(self, file: Path, group: int, columns: Sequence[str] | None) -> pa.Table:
+    def _read_group(self, file: Path, group: int, columns: Sequence[str] | None, *, coded: bool = False) -> pa.Table:
+        footer = self._footers[file]
         try:
-            return pq.ParquetFile(file, metadata=self._footers[file]).read_row_group(group, columns=columns)
+            repeating = _repeating(footer, group) if coded else None
+            return pq.ParquetFile(file, metadata=footer, read_dictionary=repeating).read_row_group(group, columns=columns)
         except (OSError, pa.ArrowException) as error:
             raise ProfileError(f"{file}: damaged Parquet file ({_first_line(error)}); capture or copy it again") from error
 
@@ -144,11 +151,19 @@ def _footer(file: Path) -> Any:
         raise ProfileError(f"{file}: {what}; capture or copy it again") from error
 
 
+def _repeating(footer: Any, group: int) -> list[str]:
+    """Text columns that a row group stores as a dictionary: they take fewer bytes a row than any text of their own would."""
+    columns = [footer.row_group(group).column(i) for i in range(footer.num_columns)]
+    texts = {f.name for f in footer.schema.to_arrow_schema() if pa.types.is_string(f.type)}
+    few = [c.path_in_schema for c in columns if c.total_uncompressed_size <= _CODE_BYTES * c.num_values]
+    return [name for name in few if name in texts]
+
+
 def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
 
 
-def _shape(name: str, raw: pa.Table, wanted: Sequence[str], source: Path) -> pa.Table:
+def _shape(name: str, raw: pa.Table, wanted: Sequence[str], source: Path, *, coded: bool = False) -> pa.Table:
     spec = schema.tables().get(name)
     arrays = []
     for column in wanted:
@@ -157,6 +172,9 @@ def _shape(name: str, raw: pa.Table, wanted: Sequence[str], source: Path) -> pa.
             arrays.append(pa.nulls(raw.num_rows, known.arrow if known else pa.null()))
             continue
         values = raw[column]
+        if coded and known and pa.types.is_dictionary(values.type) and values.type.value_type == known.arrow:
+            arrays.append(values)
+            continue
         if known and values.type != known.arrow:
             try:
                 values = values.cast(known.arrow)

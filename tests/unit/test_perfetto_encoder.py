@@ -23,6 +23,7 @@ from explorer.export.perfetto import slices as slices_module
 from explorer.export.perfetto import tracks as tracks_module
 from explorer.export.perfetto.trace import Trace
 from explorer.export.perfetto.tracks import Tracks
+from explorer.store import reader, writer
 from explorer.store.reader import Profile
 from explorer.text import safe
 from tests import synthetic
@@ -216,3 +217,14 @@ def test_samples_without_time_or_value_are_no_samples(tmp_path: Path) -> None:
     assert [(e[0], e[8]) for e in samples if e[8] is not None] == [(0, int(np.float64(2.0).view(np.int64)))]
     assert [(e[0], e[9]) for e in samples if e[9] is not None] == [(5, -3), (6, 2**31 - 1)]
     assert result.counters == 3
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+def test_a_stored_profile_gives_the_same_events_as_one_in_memory(tmp_path: Path, hostile: bool) -> None:
+    tables = synthetic.tables(500, 5, hostile=hostile)
+    writer.write(tmp_path / "profile", tables)
+    found = []
+    for profile, name in ((Profile.from_tables(tables), "memory"), (reader.open(tmp_path / "profile"), "stored")):
+        export(profile, tmp_path / name, show_flows=True)
+        found.append(events(parse(tmp_path / name)))
+    assert found[0] == found[1]

@@ -271,3 +271,20 @@ def test_every_column_in_percent_has_a_scale_with_its_evidence() -> None:
                 assert found is not None, f"{spec.name}.{column.name}"
                 assert found.evidence
     assert scales.scale("Instruction", "start_ts") is None
+
+
+def test_coded_chunks_hold_the_same_rows(tmp_path: Path) -> None:
+    count = 3 * writer.ROW_GROUP // 2
+    rows = {
+        "start_ts": range(count),
+        "end_ts": range(count),
+        "opcode": ["MATMUL", None, ""] * (count // 3),
+        "operands": [f"operand {i}" for i in range(count)],
+    }
+    writer.write(tmp_path / "p", {"Instruction": pa.table(rows), "Metadata": pa.table({"is_simulation": [True]})})
+    profile = reader.open(tmp_path / "p")
+    plain, coded = (list(profile.chunks("Instruction", coded=c)) for c in (False, True))
+    kinds = {name: coded[0].schema.field(name).type for name in ("opcode", "operands")}
+    assert pa.types.is_dictionary(kinds["opcode"])
+    assert kinds["operands"] == pa.string()
+    assert [c.to_pydict() for c in coded] == [c.to_pydict() for c in plain]

@@ -88,8 +88,8 @@ class Columns:
             kinds[row] = VARINT
             if column.null_count:
                 valid[row] = known(column)
-            if pa.types.is_string(column.type):
-                if self._repeats(name, column):
+            if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
+                if pa.types.is_dictionary(column.type) or self._repeats(name, column):
                     coded = column.dictionary_encode()
                     field = "string_value_iid"
                     np.add(numbers(coded.indices), strings.add(coded.dictionary), out=values[row])
@@ -149,9 +149,11 @@ def text_buffers(strings: pa.Array) -> tuple[NDArray[np.int32], Bytes]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """One array of integers, floats, booleans or 32-bit strings; any other type as text."""
+    """One array of integers, floats, booleans, 32-bit strings or a dictionary of those; any other type as text."""
     whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     kind = whole.type
+    if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type) and whole.dictionary.null_count == 0:
+        return whole
     if pa.types.is_dictionary(kind):
         whole = whole.dictionary_decode()
         kind = whole.type

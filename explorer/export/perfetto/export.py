@@ -155,7 +155,7 @@ class _Export:
 
     def _prepared(self, source: _Source, writer: SliceWriter, lanes: Int | None) -> Iterator[Prepared]:
         name, first = source.kind.name, 0
-        for rows in chunks(ahead(source.profile.chunks(name, source.columns))):
+        for rows in chunks(ahead(source.profile.chunks(name, source.columns, coded=True))):
             keep, reasons = usable(rows, self.window)
             self.dropped.update({f"{name}: {reason}": count for reason, count in reasons.items()})
             kept, number = select(rows, keep), np.flatnonzero(keep) + first

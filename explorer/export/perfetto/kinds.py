@@ -58,8 +58,8 @@ def packets() -> SliceTable:
     """One slice per DMA packet, on a track for each queue and DMA engine."""
 
     def track(rows: pa.Table) -> pa.Array:
-        engine = first_filled(rows, ("engine_idx",), "")
-        return pc.binary_join_element_wise(first_filled(rows, ("queue_name", "queue_idx"), "(no queue)"), engine, _BETWEEN)
+        queue = first_filled(rows, ("queue_name", "queue_idx"), "(no queue)").cast(pa.string())
+        return pc.binary_join_element_wise(queue, first_filled(rows, ("engine_idx",), ""), _BETWEEN)
 
     def place(label: str) -> tuple[str, int]:
         queue, _, engine = label.rpartition(_BETWEEN.as_py())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,13 +50,21 @@ class SliceTable:
 
 
 def first_filled(rows: pa.Table, columns: tuple[str, ...], otherwise: str) -> pa.Array:
-    """For each row the first of these columns that is neither null nor empty, else `otherwise`."""
-    filled = []
+    """For each row the first of these columns that is neither null nor empty, else `otherwise`; texts, or a dictionary of texts."""
+    filled: list[Any] = []
     for name in columns:
         if name in rows.column_names and not pa.types.is_null(rows[name].type):
-            text = rows[name].combine_chunks().cast(pa.string())
+            column = rows[name].combine_chunks()
+            if not filled and pa.types.is_dictionary(column.type) and _all_filled(column):
+                return column
+            text = column.cast(pa.string())
             filled.append(pc.if_else(pc.equal(text, _EMPTY), _NULL, text))
     return pc.coalesce(*filled, texts([otherwise])[0]) if filled else texts([otherwise] * rows.num_rows)
+
+
+def _all_filled(column: pa.DictionaryArray) -> bool:
+    words = column.dictionary
+    return pa.types.is_string(words.type) and column.null_count == words.null_count == 0 and "" not in words.to_pylist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from emulator import targets
 from emulator.run import load_kernel, run_kernel
 from emulator.simulate import simulate
-from tests.measurements import engine_busy, traces
+from tests.measurements import engine_busy, published, table, traces
 from tests.programs import Builder, matmul_blocked, matmul_unblocked, total
 
 TRN1, TRN2 = targets.load("trn1"), targets.load("trn2")
@@ -108,3 +108,8 @@ def test_instructions_of_traces_that_were_not_fitted() -> None:
     for what, error in off.items():
         limit = 15 if "completion" in what else 10 if "MATMUL" in what else 5
         assert abs(error) <= limit, (what, error)
+
+
+def test_the_documented_table_is_what_the_clock_says() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "clock.md").read_text()
+    assert table(published()) in documented

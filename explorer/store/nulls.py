@@ -23,7 +23,9 @@ class Null:
 _NO_COMPILER = "the emulator runs the kernel itself: there is no compiler that would number its instructions"
 _NO_CLOCK = "no clock is stored, so that the same input gives the same bytes"
 
-#: By collector: `trnscope capture` runs NKI kernels on the emulator.
+_NOT_IN_JSON = "neuron-profile 2.27 does not write it into its JSON"
+
+#: By collector: "nki" is `trnscope capture`, "neuron_profile" `trnscope import` of JSON that neuron-profile 2.27 wrote.
 NULLS: Mapping[str, tuple[Null, ...]] = MappingProxyType(
     {
         "nki": (
@@ -38,6 +40,15 @@ NULLS: Mapping[str, tuple[Null, ...]] = MappingProxyType(
             Null("Metadata", "last_ts", _NO_CLOCK),
             Null("Metadata", "neuroncore_clock_freq", "no clock of the whole core is known but trn1's", always=False),
             Null("Metadata", "ticks_per_nanosec", "times are nanoseconds from the start; there are no raw ticks"),
+        ),
+        "neuron_profile": (
+            Null("DmaPacketAggregated", "read_sbuf_partitions", "the one transfer that the JSON aggregates reads from HBM"),
+            Null("DmaQueuesInfo", "pcore_idx", _NOT_IN_JSON),
+            Null("Instruction", "bir_id", "instructions that the runtime adds have none", always=False),
+            Null("Metadata", "gpsimd_engine_num_channels", _NOT_IN_JSON),
+            Null("Metadata", "num_dma_engines_per_neuroncore", _NOT_IN_JSON),
+            Null("Metadata", "scalar_engine_num_channels", _NOT_IN_JSON),
+            Null("Metadata", "vector_engine_num_channels", _NOT_IN_JSON),
         ),
     }
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collectors.nki import dma, semaphores
 from emulator.program import ENGINES, Packets
 from explorer.analysis import intervals
-from explorer.store import nulls, schema
+from explorer.store import schema
 from explorer.store.reader import Profile
 from explorer.store.writer import conform
 from tests.unit import collect_program as made
@@ -37,27 +37,6 @@ def test_each_table_has_the_published_shape_and_every_column_of_ours_is_describe
                 assert len(captured.descriptions[f"{name}.{column}"]) > 10, f"{name}.{column}"
     known = {f"{name}.{column}" for name, found in captured.tables.items() for column in found.column_names}
     assert set(captured.descriptions) <= known
-
-
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
-def test_required_columns_without_values_are_exactly_those_listed(target: str) -> None:
-    listed = {(n.table, n.column): n for n in nulls.NULLS["nki"]}
-    for name, found in made.captured(target).tables.items():
-        conformed = conform(name, found)
-        for column in schema.tables()[name].required:
-            missing, entry = conformed[column].null_count, listed.get((name, column))
-            assert missing == 0 or entry is not None, f"{name}.{column} has nulls and no reason"
-            if entry is not None and entry.always:
-                assert missing == conformed.num_rows, f"{name}.{column} is listed as null and has values"
-
-
-def test_every_listed_null_is_a_required_column_with_a_reason() -> None:
-    for collector, listed in nulls.NULLS.items():
-        assert len({(n.table, n.column) for n in listed}) == len(listed)
-        for entry in listed:
-            column = schema.tables()[entry.table].column(entry.column)
-            assert column is not None and column.required, f"{collector}: {entry.table}.{entry.column}"
-            assert len(entry.reason) > 10
 
 
 def test_columns_that_are_null_at_times_are_null_for_that_reason() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -23,6 +25,7 @@ def whole_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     if path.exists() and not force:
         raise UsageError(f"{path}: exists already; give another -o, or --force to replace it")
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    _sweep(path)
     try:
         with beside.open("wb") as file:
             yield file
@@ -34,6 +37,14 @@ def whole_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         raise ProfileError(f"{path}: cannot be written: {error.strerror or error}; nothing was written") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what writers of that file left that were killed."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        owner = re.fullmatch(r".*\.(\d+)\.partial", left.name)
+        if owner and not Path(f"/proc/{owner[1]}").exists():
+            left.unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:

@@ -35,6 +35,14 @@ def test_nothing_is_left_of_a_file_that_was_interrupted(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_text() == "old"
 
 
+def test_what_killed_writers_left_is_removed_and_what_others_write_is_not(tmp_path: Path) -> None:
+    dead, alive = tmp_path / ".t.4194305.partial", tmp_path / f".t.{os.getppid()}.partial"
+    for left in (dead, alive):
+        left.write_text("half")
+    perfetto.export(synthetic.profile(10), tmp_path / "t")
+    assert sorted(os.listdir(tmp_path)) == sorted(["t", alive.name])
+
+
 def test_an_existing_file_is_kept_without_force(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("old")
     with pytest.raises(UsageError, match="--force"):

@@ -228,3 +228,19 @@ def test_a_stored_profile_gives_the_same_events_as_one_in_memory(tmp_path: Path,
         export(profile, tmp_path / name, show_flows=True)
         found.append(events(parse(tmp_path / name)))
     assert found[0] == found[1]
+
+
+def test_a_track_for_every_row(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "start_ts": range(400),
+            "end_ts": range(1, 401),
+            "opcode": ["A"] * 400,
+            "engine": [f"e{i}" for i in range(400)],
+            "pcore_idx": range(400),
+        }
+    )
+    export(Profile.from_tables({"Instruction": rows}), tmp_path / "t")
+    begins = [e for e in events(parse(tmp_path / "t")) if e[1] == TrackEvent.TYPE_SLICE_BEGIN]
+    assert len({e[2] for e in begins}) == 400
+    assert [e[0] for e in begins] == list(range(400))

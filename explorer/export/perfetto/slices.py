@@ -25,6 +25,8 @@ from explorer.text import safe
 #: Rows that are encoded at a time.
 CHUNK = 32_768
 _NAME_LIMIT = 200
+#: Up to this many codes a table of all is faster than sorting.
+_FEW_CODES = 65_536
 # Scalars made from Python values would import pandas.
 _EMPTY, _NULL = texts([""])[0], pa.nulls(1, pa.string())[0]
 
@@ -108,14 +110,13 @@ class SliceWriter:
         cores = rows["pcore_idx"].combine_chunks() if "pcore_idx" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
         core = cores.dictionary_encode(null_encoding="encode")
         labels = len(label.dictionary)
-        both = integers(core.indices, 0) * labels + integers(label.indices, 0)
-        present = np.flatnonzero(np.bincount(both, minlength=labels * len(core.dictionary)))
-        number = np.zeros(labels * len(core.dictionary), np.int64)
-        for code in present:
-            above = self._group(core.dictionary[int(code) // labels].as_py(), self._table.group)
-            name, rank = self._table.place(label.dictionary[int(code) % labels].as_py())
-            number[code] = self._lanes.number((*above, name), rank)
-        found: Int = number[both]
+        present, which = _distinct(integers(core.indices, 0) * labels + integers(label.indices, 0), labels * len(core.dictionary))
+        number = np.empty(len(present), np.int64)
+        for place, code in enumerate(present.tolist()):
+            above = self._group(core.dictionary[code // labels].as_py(), self._table.group)
+            name, rank = self._table.place(label.dictionary[code % labels].as_py())
+            number[place] = self._lanes.number((*above, name), rank)
+        found: Int = number[which]
         return found
 
     def lanes(self, rows: pa.Table, track: Int) -> Int:
@@ -173,6 +174,17 @@ class SliceWriter:
                 ends.tag,
             ),
         )
+
+
+def _distinct(codes: Int, limit: int) -> tuple[Int, Int]:
+    """The distinct codes, which are below `limit`, and for each code its place among them."""
+    if limit > _FEW_CODES:
+        found, which = np.unique(codes, return_inverse=True)
+        return found, which
+    present = np.flatnonzero(np.bincount(codes, minlength=limit))
+    place = np.zeros(limit, np.int64)
+    place[present] = np.arange(len(present))
+    return present, place[codes]
 
 
 def _bound(rows: int, arguments: Arguments, flows: int) -> int:

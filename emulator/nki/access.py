@@ -140,22 +140,17 @@ def need_memset(view: View) -> None:
     storage.tentative = None
 
 
-def choose_engine(spec: Opcode, requested: Any, views: tuple[View, ...], call: str) -> tuple[str, int]:
+def choose_engine(spec: Opcode, requested: Any, call: str) -> tuple[str, int]:
     """The engine that runs the call, and the flag that says so where the compiler would choose.
 
-    Raises `RuleError` if the requested engine cannot run it or cannot reach an operand's memory.
+    Raises `RuleError` if the requested engine cannot run it.
     """
     name = engine_name(requested)
-    if name:
-        if name not in spec.engines:
-            broken_rule(f"{call} cannot run on the {name} engine; it runs on {' or '.join(spec.engines)}")
-        reachable(call, name, views)
-        return name, 0
-    chosen = spec.engines[0]
-    if len(spec.engines) == 1:
-        reachable(call, chosen, views)
-        return chosen, 0
-    return chosen, int(InstructionFlag.ENGINE_CHOSEN)
+    if not name:
+        return spec.engines[0], int(InstructionFlag.ENGINE_CHOSEN) if len(spec.engines) > 1 else 0
+    if name not in spec.engines:
+        broken_rule(f"{call} cannot run on the {name} engine; it runs on {' or '.join(spec.engines)}")
+    return name, 0
 
 
 def reachable(call: str, name: str, views: tuple[View, ...]) -> None:
@@ -193,12 +188,25 @@ def issue(
             broken_rule(f"{call}: {view.name} is a broadcast and cannot be written")
         if view.storage.tentative is not None:
             need_memset(view)
-    engine, chosen = choose_engine(entry, requested, writes + reads, call)
-    if not requested or chosen:
-        reachable(call, engine, writes + reads)
+    engine, chosen = choose_engine(entry, requested, call)
+    reachable(call, engine, writes + reads)
     operands = [operand(view, WRITE) for view in writes]
     operands += [operand(view, READ) for view in reads]
+    for place in operands:
+        if place[3]:
+            _check_start(call, place)
     return session.recorder.emit(entry.opcode, engine, entry.cost_class, operands, n, 0, k, flags | chosen, detail=detail)
+
+
+def _check_start(call: str, place: Operand) -> None:
+    """Warn of a tile that begins at a partition where engines cannot begin (aws-neuron-sdk
+    nki/guides/architecture/trainium_inferentia2_arch.rst): the compiler may still place the tensor so that it works."""
+    first, partitions = place[3], place[4]
+    step = 128 if partitions > 64 else 64 if partitions > 32 else 32
+    if first % step:
+        current().recorder.warn(
+            f"{call} accesses {partitions} partitions from {first}; engines begin at multiples of {step} for so many partitions"
+        )
 
 
 _OPCODES: Final = opcodes()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from emulator.errors import EmulatorError, RuleError, UnsupportedCall
+from emulator.program import ENGINES, InstructionFlag
 from tests.unit.nki_names import nisa, nki, nl, oisa, old, onl, run
 
 X = np.zeros((128, 64), np.float32)
@@ -193,3 +194,34 @@ def test_arguments_that_the_device_cannot_hold_are_refused() -> None:
         run(kernel, np.zeros((3, 0), np.float32))
     with pytest.raises(RuleError, match="missing a required argument: 'x'"):
         run(kernel)
+
+
+def test_tiles_that_begin_where_engines_cannot_are_a_warning() -> None:
+    @nki.jit
+    def kernel():
+        tile = sbuf(128, 4)
+        nisa.memset(tile[32:64], 0.0)
+        nisa.memset(tile[5:10], 0.0)
+        nisa.memset(tile[32:96], 0.0)
+
+    assert run(kernel).program.warnings == (
+        "nki.isa.memset accesses 5 partitions from 5; engines begin at multiples of 32 for so many partitions",
+        "nki.isa.memset accesses 64 partitions from 32; engines begin at multiples of 64 for so many partitions",
+    )
+
+
+def test_engines_are_the_kernels_choice_or_marked_as_ours() -> None:
+    @nki.jit
+    def kernel():
+        tile = sbuf(8, 4)
+        nisa.memset(tile, 0.0)
+        nisa.memset(tile, 0.0, engine=nisa.gpsimd_engine)
+        nisa.tensor_copy(tile, tile, engine=nisa.engine.scalar)
+        nisa.activation(tile, nl.exp, tile)
+        whole = sbuf(8, 4, dtype="int32")
+        nisa.tensor_tensor(whole, whole, whole, nl.add)
+        nisa.tensor_tensor(tile, tile, tile, nl.power)
+
+    program = run(kernel).program
+    assert [ENGINES[code] for code in program.engine] == ["vector", "gpsimd", "scalar", "scalar", "gpsimd", "gpsimd"]
+    assert [bool(flags & InstructionFlag.ENGINE_CHOSEN) for flags in program.flags] == [True, False, False, False, False, False]

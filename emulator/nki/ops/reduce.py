@@ -68,7 +68,8 @@ def tensor_reduce(
         broken_rule(
             f"{call}: dst {dst.name} {list(dst.shape)} has to hold {list(shape)}, what is left of {data.name} {list(data.shape)}"
         )
-    row = issue(call, "tensor_reduce", None, (dst,), (data,), data.free, data.partitions, detail=(("op", operation.name),))
+    detail = (("op", _PLAIN.get(operation.name, operation.name)),)
+    row = issue(call, "tensor_reduce", None, (dst,), (data,), data.free, data.partitions, detail=detail)
     if values_on():
         result = alu.reduction(operation)(data.tile(), axes, where=where)
         dst.write(-result if negate else result)

@@ -64,8 +64,12 @@ def envelope(kind: str, profile: Profile | None, payload: Mapping[str, Any], war
 
 def print_json(answer: Mapping[str, Any]) -> None:
     """Print an answer as one JSON object. Non-finite numbers become null."""
-    json.dump(_finite(answer), sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(answer))
+
+
+def json_text(answer: Mapping[str, Any]) -> str:
+    """The text of an answer as one JSON object, with a newline at its end. Non-finite numbers become null."""
+    return json.dumps(_finite(answer), indent=2, allow_nan=False) + "\n"
 
 
 def _finite(value: Any) -> Any:

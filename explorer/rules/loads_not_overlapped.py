@@ -20,8 +20,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "DmaPacketAggregated": ("start_ts", "end_ts"),
 }
 ADVICE = (
-    "Let the next load run while this tile is computed and the last one stored: give each step its own buffer, two or three in "
-    "turn; start the load of step i+1 before the computation of step i; cut long loads into tiles, so that the first is of use early."
+    "Let the next load run while this tile is computed and the last one stored: give each step its own buffer, two or "
+    "three in turn; start the load of step i+1 before the computation of step i; cut long loads into tiles so that the first is of "
+    "use early."
 )
 
 

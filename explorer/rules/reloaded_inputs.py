@@ -44,7 +44,7 @@ def find(facts: Facts) -> Iterator[Draft]:
         surplus = loaded - size
         removed = min(round(moving * surplus / everything), moving)
         yield Draft(
-            title=f"{name} is loaded {factor:.3g} times",
+            title=f"Tensor loaded {factor:.3g} times over",
             where=_where(facts, name),
             gain_ns=min(removed, exposed),
             advice=ADVICE,

@@ -47,13 +47,13 @@ def find(facts: Facts) -> Iterator[Draft]:
             work = int(elements[rows].sum())
             ideal = round(work / clock)
             gain = max(busy - rest - ideal, 0)
-            opcode = at.opcode.names[at.opcode.codes[rows[0]]]
             yield Draft(
-                title=f"{len(rows):,} {opcode} instructions on {work / len(rows):.3g} elements per partition",
+                title=f"{len(rows):,} {name} instructions on {work / len(rows):.3g} elements per partition",
                 where=facts.where(rows, engine=name),
                 gain_ns=gain,
                 advice=ADVICE,
                 evidence={
+                    "opcode": at.opcode.names[at.opcode.codes[rows[0]]],
                     "instructions": len(rows),
                     "mean_elements_per_partition": round(work / len(rows), 2),
                     "time_ns": intervals.busy(at.start[rows], at.end[rows]),

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from explorer.commands.progress import Progress
 from explorer.store import reader
 from explorer.store.errors import UsageError
 from explorer.text import safe
@@ -40,9 +41,16 @@ def run(args: argparse.Namespace) -> int:
 
         if args.table:
             raise UsageError("--table belongs to `export csv`; a Perfetto trace holds the timeline")
-        wrote = perfetto.export(
-            profile, args.output, dma=args.dma or "aggregated", show_flows=args.flows, at=window, force=args.force
-        )
+        with Progress() as progress:
+            wrote = perfetto.export(
+                profile,
+                args.output,
+                dma=args.dma or "aggregated",
+                show_flows=args.flows,
+                at=window,
+                force=args.force,
+                say=progress,
+            )
         rows = [*wrote.slices.items(), ("counter samples", wrote.counters), ("flows", wrote.flows)]
         _say(f"{args.output}: {profile.evidence} profile, {wrote.bytes:,} bytes: {_counts(rows)}")
         for reason, count in wrote.dropped.items():

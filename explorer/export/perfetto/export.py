@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -48,12 +48,14 @@ def export(
     show_flows: bool = False,
     at: Window | None = None,
     force: bool = False,
+    say: Callable[[str], None] = lambda text: None,
 ) -> ExportResult:
     """Write a profile to `path` as a Perfetto trace; returns what was written and what could not be.
 
     `dma` chooses DmaPacketAggregated, DmaPacket or neither; `show_flows` adds the dependency edges between the slices; `at` keeps
     what touches that window, uncut. Nanoseconds are the profile's. The same profile gives the same bytes. Rows are read and written
     chunk by chunk; flows keep identifiers and edges in memory, and a table that is not sorted by start keeps its starts and ends.
+    `say` hears how far it is.
 
     Raises UsageError if the file exists and `force` is not set, ProfileError if the profile holds nothing to show, cannot be read,
     or the file cannot be written.
@@ -61,7 +63,7 @@ def export(
     path = Path(path)
     if dma not in DMA:
         raise UsageError(f"--dma {dma}: not one of {', '.join(DMA)}")
-    run = _Export(profile, dma, show_flows, at)
+    run = _Export(profile, dma, show_flows, at, say)
     if not run.tables:
         raise ProfileError(f"{profile.path}: nothing to export: neither Instruction nor DMA rows were captured")
     with whole_file(path, force=force) as file:
@@ -85,8 +87,8 @@ class _Source:
 
 
 class _Export:
-    def __init__(self, profile: Profile, dma: Dma, show_flows: bool, window: Window | None) -> None:
-        self.profile, self.window = profile, window
+    def __init__(self, profile: Profile, dma: Dma, show_flows: bool, window: Window | None, say: Callable[[str], None]) -> None:
+        self.profile, self.window, self._say = profile, window, say
         self.slices: Tally[str] = Tally()
         self.dropped: Tally[str] = Tally()
         self.counters = 0
@@ -149,9 +151,11 @@ class _Export:
     def _slices(self, trace: Trace, source: _Source) -> None:
         writer = SliceWriter(self.tracks, source.kind, source.columns, self._group, apart=not source.sorted)
         lanes = None if source.sorted else self._lanes_of_unsorted(source, writer)
+        name = source.kind.name
         for slices in ahead(self._prepared(source, writer, lanes)):
             writer.write(trace, slices)
-            self.slices[source.kind.name] += len(slices.start)
+            self.slices[name] += len(slices.start)
+            self._say(f"writing {name}, {self.slices[name]:,} of {source.profile.rows(name):,}")
 
     def _prepared(self, source: _Source, writer: SliceWriter, lanes: Int | None) -> Iterator[Prepared]:
         name, first = source.kind.name, 0

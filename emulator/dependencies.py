@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from emulator.memory import Layout
 from emulator.program import ENGINES, Access, Dependencies, Dependency, Program, Space
-from emulator.regions import covers, normalise, overlap
+from emulator.regions import HI, LO, covers, normalise, overlap
 
 _READ, _WRITE, _ACCUMULATE, _INDIRECT = int(Access.READ), int(Access.WRITE), int(Access.ACCUMULATE), int(Access.INDIRECT)
 #: Accesses in a block.
@@ -35,23 +35,7 @@ def _roomier(values: Any) -> Any:
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _find(  # type: ignore[no-untyped-def]
-    ptr,
-    tensor,
-    access,
-    part_lo,
-    part_hi,
-    kept,
-    address,
-    previous_ptr,
-    previous,
-    engine,
-    is_dma,
-    lo,
-    hi,
-    width,
-    count,
-    sizes,
-    strides,
+    ptr, tensor, access, part_lo, part_hi, pattern, kept, address, previous_ptr, previous, engine, is_dma
 ) -> Any:
     """(edge count per row, producers, kinds, waits, undecided overlaps): edges by consumer, producers rising."""
     rows = len(ptr) - 1
@@ -105,18 +89,18 @@ def _find(  # type: ignore[no-untyped-def]
                     old = head[reads, other]
                     while old >= 0 and (reads == 0 or row_of[old] > oldest):
                         block = block_of[reads, old]
-                        if block_lo[block] >= hi[use] + shift or block_hi[block] <= lo[use] + shift:
+                        if block_lo[block] >= pattern[use, HI] + shift or block_hi[block] <= pattern[use, LO] + shift:
                             before, old = np.int64(-1), block_below[block]
                             lost = True
                             continue
                         following = below[reads, old]
                         # Most accesses are far apart: that is seen here, without the price of a call.
-                        apart = lo[old] >= hi[use] + shift or hi[old] <= lo[use] + shift
+                        apart = pattern[old, LO] >= pattern[use, HI] + shift or pattern[old, HI] <= pattern[use, LO] + shift
                         apart |= part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]
                         if apart or gone[reads, old] or row_of[old] == row:
                             before, old, lost = old, following, False
                             continue
-                        common = overlap(old, use, shift, lo, hi, width, count, sizes, strides)
+                        common = overlap(pattern[old], pattern[use], shift)
                         if common == 0:
                             before, old, lost = old, following, False
                             continue
@@ -140,7 +124,7 @@ def _find(  # type: ignore[no-untyped-def]
                         # What this write covers is never looked at again; what covers this access settles it.
                         outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
                         direct = where < 0 and writing and (access[use] & _INDIRECT) == 0
-                        if direct and outside and covers(use, old, shift, lo, hi, width, count, sizes, strides):
+                        if direct and outside and covers(pattern[use], pattern[old], shift):
                             gone[reads, old] = True
                             if before >= 0:
                                 below[reads, before] = following
@@ -150,25 +134,27 @@ def _find(  # type: ignore[no-untyped-def]
                             before, lost = old, False
                         inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
                         direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
-                        if direct and covers(old, use, shift, lo, hi, width, count, sizes, strides):
+                        if direct and covers(pattern[old], pattern[use], shift):
                             oldest = producer
                             settled |= where < 0
                             break
                         old = following
         for use in range(ptr[row], ptr[row + 1]):
-            if kept[tensor[use]] and hi[use] > lo[use]:
+            if kept[tensor[use]] and pattern[use, HI] > pattern[use, LO]:
                 for reads in range(2):
                     if (access[use] & (_READ if reads == 1 else _WRITE)) == 0:
                         continue
                     own = tensor[use]
                     if in_block[reads, own] % _BLOCK == 0:
-                        block_lo[blocks], block_hi[blocks], block_below[blocks] = lo[use], hi[use], head[reads, own]
+                        block_lo[blocks], block_hi[blocks] = pattern[use, LO], pattern[use, HI]
+                        block_below[blocks] = head[reads, own]
                         block_of[reads, use] = blocks
                         blocks += 1
                     else:
                         block = block_of[reads, newest[reads, own]]
                         block_of[reads, use] = block
-                        block_lo[block], block_hi[block] = min(block_lo[block], lo[use]), max(block_hi[block], hi[use])
+                        block_lo[block] = min(block_lo[block], pattern[use, LO])
+                        block_hi[block] = max(block_hi[block], pattern[use, HI])
                     in_block[reads, own] += 1
                     newest[reads, own] = use
                     below[reads, use], head[reads, own] = head[reads, own], use
@@ -200,13 +186,13 @@ def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_
         operands.access.astype(np.int64),
         part_lo,
         part_hi,
+        pattern,
         written | on_chip,
         layout.address,
         layout.previous_ptr,
         layout.previous,
         program.core.astype(np.int64) * len(ENGINES) + program.engine,
         is_dma,
-        *pattern,
     )
     ptr = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
     found = Dependencies(ptr, producers.astype(np.int32), kinds.astype(np.int8), waits != 0)

@@ -222,11 +222,9 @@ def condensed(rows: Iterator[Row]) -> str:
     for (part, kind), members in sorted(groups.items()):
         errors = [row.error for row in members]
         low, high = min(row.measured for row in members), max(row.measured for row in members)
-        worst = max(errors, key=abs)
-        mean = sum(errors) / len(errors)
-        lines.append(
-            f"| {part} | {kind} | {members[0].target} | {len(members)} | {low:,.0f} to {high:,.0f} | {mean:+.1f} % | {worst:+.1f} % |"
-        )
+        mean, worst = sum(errors) / len(errors), max(errors, key=abs)
+        cells = (part, kind, members[0].target, len(members), f"{low:,.0f} to {high:,.0f}", f"{mean:+.1f} %", f"{worst:+.1f} %")
+        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return "\n".join(lines)
 
 

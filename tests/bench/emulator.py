@@ -35,7 +35,7 @@ def run() -> list[tuple[str, str, str, bool]]:
         ("  peak memory of the process", f"{memory / 1e6:,.0f} MB", f"<= {MAX_MEMORY / 1e6:,.0f} MB", memory <= MAX_MEMORY),
         ("Clock of 100,000 instructions", f"{clock:.2f} s", f"<= {MAX_CLOCK_S:.0f} s", clock <= MAX_CLOCK_S),
         ("  instructions, dependencies, packets", f"{rows:,}, {edges:,}, {packets:,} in {seconds:.2f} s", "", True),
-        ("  first compilation of the clock", f"{compiled:.1f} s", f"<= {MAX_COMPILE_S:.0f} s", compiled <= MAX_COMPILE_S),
+        ("  first compilation of the clock", f"{compiled:.1f} CPU s", f"<= {MAX_COMPILE_S:.0f} s", compiled <= MAX_COMPILE_S),
     ]
 
 
@@ -45,17 +45,17 @@ def _apart(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _compile(cache: str) -> float:
-    """Seconds that a first small simulation takes beyond a second one, with an empty cache of compiled code."""
+    """CPU seconds that a first small simulation takes beyond a second one, with an empty cache of compiled code."""
     os.environ["NUMBA_CACHE_DIR"] = cache
     from emulator.simulate import simulate
     from tests.programs import matmul_unblocked
 
     program = matmul_unblocked(512)
-    begin = time.perf_counter()
+    begin = time.process_time()
     simulate(program)
-    middle = time.perf_counter()
+    middle = time.process_time()
     simulate(program)
-    return 2 * middle - begin - time.perf_counter()
+    return 2 * middle - begin - time.process_time()
 
 
 def _simulate(size: int) -> tuple[int, int, int, float]:

@@ -15,7 +15,7 @@ from emulator.dependencies import find_dependencies
 from emulator.memory import Layout, lay_out
 from emulator.program import PATTERN_DIMS, Access, Dependencies, Dependency, Program, Space
 from emulator.recorder import Recorder
-from emulator.regions import covers, normalise, overlap
+from emulator.regions import HI, LO, covers, normalise, overlap
 
 R, W, A = int(Access.READ), int(Access.WRITE), int(Access.WRITE | Access.ACCUMULATE)
 TARGET = targets.load("trn2")
@@ -34,7 +34,7 @@ def bytes_of(spec: Pattern) -> set[int]:
     return {start + byte for start in starts for byte in range(itemsize)}
 
 
-def arrays(specs: list[Pattern]) -> tuple[np.ndarray, ...]:
+def arrays(specs: list[Pattern]) -> np.ndarray:
     size, stride = np.ones((len(specs), PATTERN_DIMS), dtype=np.int64), np.zeros((len(specs), PATTERN_DIMS), dtype=np.int64)
     for row, (_, _, dimensions) in enumerate(specs):
         for at, (count, step) in enumerate(dimensions):
@@ -48,9 +48,9 @@ def arrays(specs: list[Pattern]) -> tuple[np.ndarray, ...]:
 def test_overlap_and_cover_are_exact_on_bytes(first: Pattern, second: Pattern, shift: int) -> None:
     normal = arrays([first, second])
     mine, theirs = bytes_of(first), {byte + shift for byte in bytes_of(second)}
-    assert (normal[0][0], normal[1][0]) == (min(mine), max(mine) + 1)
-    assert overlap(0, 1, shift, *normal) == bool(mine & theirs)
-    if covers(0, 1, shift, *normal):
+    assert (normal[0][LO], normal[0][HI]) == (min(mine), max(mine) + 1)
+    assert overlap(normal[0], normal[1], shift) == bool(mine & theirs)
+    if covers(normal[0], normal[1], shift):
         assert theirs <= mine
 
 
@@ -59,10 +59,10 @@ def test_cover_is_seen_where_kernels_need_it() -> None:
     part = (100, 2, [(2, 100), (4, 2)])
     whole = (0, 2, [(400, 2)])
     normal = arrays([row, part, whole])
-    assert covers(0, 1, 0, *normal)
-    assert not covers(1, 0, 0, *normal)
-    assert covers(2, 0, 0, *normal)
-    assert covers(0, 0, 0, *normal)
+    assert covers(normal[0], normal[1], 0)
+    assert not covers(normal[1], normal[0], 0)
+    assert covers(normal[2], normal[0], 0)
+    assert covers(normal[0], normal[0], 0)
 
 
 def test_a_search_without_end_counts_as_overlap() -> None:
@@ -70,7 +70,7 @@ def test_a_search_without_end_counts_as_overlap() -> None:
     first = (0, 1, [(60, 1002), (60, 1004), (60, 1006), (60, 1010), (60, 1014)])
     second = (1, 1, [(60, 1018), (60, 1022), (60, 1026), (60, 1030), (60, 1034)])
     normal = arrays([first, second])
-    assert overlap(0, 1, 0, *normal) == 2
+    assert overlap(normal[0], normal[1], 0) == 2
 
 
 def edges(found: Dependencies) -> set[tuple[int, int, int]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What the last line counts, by table.
 _COUNTED = {"Instruction": "instruction", "DmaPacketAggregated": "transfer"}
+#: Warnings that are shown; the rest are counted.
+_WARNINGS = 5
 _TARGETS = ("trn1", "trn2", "trn3")
 
 
@@ -57,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
         captured = record(request, progress)
         progress(f"writing {args.output}")
         writer.write(args.output, captured.tables, force=args.force, descriptions=captured.descriptions)
-    print(done(args.output, captured), file=sys.stderr)
+    for line in [*doubts(captured), done(args.output, captured)]:
+        print(line, file=sys.stderr)
     return 0
 
 
@@ -84,6 +87,14 @@ def record(request: Request, progress: Progress) -> Captured:
         raise ProfileError(f"{error}; the kernel raised, nothing was written") from error
     except EmulatorError as error:
         raise ProfileError(str(error)) from error
+
+
+def doubts(captured: Captured) -> list[str]:
+    """What the user should hear about this kernel, a line each; what holds for every capture stands in Warning alone."""
+    table = captured.tables.get("Warning")
+    texts = [r["message"] for r in table.to_pylist() if r["category"] != "Emulator"] if table is not None else []
+    more = [f"warning: {len(texts) - _WARNINGS} more; trnscope info shows all"] if len(texts) > _WARNINGS else []
+    return [*(f"warning: {safe(text)}" for text in texts[:_WARNINGS]), *more]
 
 
 def done(path: Path, captured: Captured) -> str:

@@ -316,3 +316,15 @@ def test_what_a_kernel_does_wrong_ends_the_capture(
     err = capsys.readouterr().err
     assert said in err.splitlines()[-1] and "\x1b" not in err
     assert not (tmp_path / "p").exists()
+
+
+def test_the_user_hears_of_sources_that_the_paths_do_not_lead_to(
+    folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = folder("k") / "kernel.py"
+    (tmp_path / "other").mkdir()
+    command = ["capture", f"{kernel}:scale", *ARGUMENTS, "-o", str(tmp_path / "p"), "--source-root", str(tmp_path / "other")]
+    assert main(command) == 0
+    err = capsys.readouterr().err
+    assert "warning: kernel.py: source outside the source root" in err and "warning: helper.py: source outside" in err
+    assert str(tmp_path / "k") not in str(rows(tmp_path / "p", "KernelStackFrames"))

@@ -35,7 +35,7 @@ def header(profile: str, evidence: str, target: str | None, total_ns: int | None
     line.append(f"  total {format_time(total_ns)}" if total_ns is not None else "  total time not captured")
     if view.is_whole:
         return line.append("  all shown", style="dim")
-    return line.append(f"  showing {format_time(view.span)} from {format_time(view.first)}", style="dim")
+    return line.append(f"  {format_time(view.span)} from {format_time(view.first)}", style="dim")
 
 
 def footer(width: int) -> Text:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 from rich.color import Color
 
 # Okabe and Ito, "Color Universal Design" (2008), without black; each in two shades so that neighbours of one colour part.
 _HUES = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#BBBBBB")
 _SECOND_SHADE = 0.84
+#: Hue of what has no name, such as a transfer in colours by layer.
+NAMELESS = 7
 
 #: Opcodes that most profiles hold get a hue each; every other name gets one by its hash.
 _USUAL = {
@@ -24,14 +27,25 @@ _USUAL = {
 
 WAIT = Color.parse("#6a6f78")
 SELECTED = Color.parse("#ffffff")
-#: Hue of what has no name, such as a transfer in colours by layer.
-NAMELESS = 7
 DIM = 0.35
 
 
 def hue(name: str) -> int:
-    """Number of the hue of a name: stable between runs and machines."""
-    return _USUAL.get(name, zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_HUES))
+    """Number of the hue that a name asks for: the same between runs, machines and profiles. Grey is for the nameless."""
+    return _USUAL.get(name, zlib.crc32(name.encode("utf-8", "surrogatepass")) % NAMELESS)
+
+
+def hues(names: Sequence[str]) -> list[int]:
+    """A hue for each of the names; one that an earlier name has already gives way to the next free one, while there is one."""
+    given: list[int] = []
+    free = set(range(NAMELESS))
+    for name in names:
+        wanted = hue(name)
+        if name not in _USUAL and free and wanted not in free:
+            wanted = next(h % NAMELESS for h in range(wanted, wanted + NAMELESS) if h % NAMELESS in free)
+        free.discard(wanted)
+        given.append(wanted)
+    return given
 
 
 def _scaled(color: Color, factor: float) -> Color:

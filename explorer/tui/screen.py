@@ -162,7 +162,7 @@ class Main(Screen[None]):
         if self.selected is not None:
             held = self.model.events[self.selected.table]
             place, layer = held.place[self.selected.row], self.model.layer_of(self.selected)
-        self.source.show(place, captured=self.model.has_places)
+        self.source.show(place, selected=self.selected is not None, captured=self.model.has_places)
         self.layer_tree.follow(layer)
         self._tell()
 
@@ -340,6 +340,7 @@ class Main(Screen[None]):
         self.find.display = True
         self.find.value = ""
         self.find.focus()
+        self.say("find: enter goes to the first hit, esc leaves")
 
     def _close_search(self) -> None:
         self.find.display = False
@@ -366,6 +367,9 @@ class Main(Screen[None]):
     def _pointed(self, message: Timeline.Pointed) -> None:
         self.track, self.view = message.track, self.view.at(message.at)
         self.selected = message.ref
+        if message.into and message.ref is not None:
+            self._remember()
+            self.view = self.view.fit(*self.model.span(message.ref))
         self._update()
 
     @on(Timeline.Zoomed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.text import Text
+from textual import events
 from textual.message import Message
 
 from explorer.analysis.source_text import Listing, Sources, split_place
@@ -45,11 +46,13 @@ class Source(Lines):
         self._figures = figures
         self.refresh()
 
-    def show(self, place: str | None, captured: bool) -> None:
-        """Show a `file:line`; None: the selected row has none, or the profile has none at all."""
+    def show(self, place: str | None, *, selected: bool, captured: bool) -> None:
+        """Show a `file:line`; None: no row is selected, or it has none, or the whole profile has none."""
         if place is None:
             self.file = self._line = None
-            why = "this row names no source line" if captured else "source lines: not captured"
+            why = (
+                ("this row names no source line" if selected else "nothing selected") if captured else "source lines: not captured"
+            )
             self._listing = Listing((), why)
         else:
             file, self._line = split_place(place)
@@ -57,12 +60,19 @@ class Source(Lines):
                 self.top = self.cursor = 0
             self.file, self._listing = file, self._sources.listing(file)
         self.title("Source" if self.file is None else f"Source {name(self.file, 60)}")
+        self._seek()
+        self.refresh()
+
+    def _seek(self) -> None:
+        """Bring the selected line into sight, a third down where it was out of it."""
         if self._listing.lines and self._line is not None:
             self.cursor = min(max(self._line - 1, 0), self.count - 1)
-            if not self.top <= self.cursor < self.top + self.content_size.height:
+            if not self.top < self.cursor < self.top + self.content_size.height:
                 self.top = max(self.cursor - self.content_size.height // 3, 0)
             self._reveal()
-        self.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._seek()
 
     @property
     def count(self) -> int:

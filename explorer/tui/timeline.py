@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -31,17 +32,19 @@ ColourBy = Literal["opcode", "layer", "track"]
 COLOUR_BY: tuple[ColourBy, ...] = ("opcode", "layer", "track")
 _LONGEST_WORD = 40
 _LABELS = (8, 22)
+#: Names of a table in the key of the colours, at most.
+_KEY_WORDS = 24
 
 
 class Timeline(Pane):
     """Draws `view` of a model; says when the user points at something, and leaves deciding to the screen."""
 
     class Pointed(Message):
-        """The user clicked: at a time on a track, and perhaps on a row of its table."""
+        """The user clicked: at a time on a track, and perhaps on a row of its table; twice to go into it."""
 
-        def __init__(self, track: int, time: int, ref: Ref | None) -> None:
+        def __init__(self, track: int, time: int, ref: Ref | None, into: bool = False) -> None:
             super().__init__()
-            self.track, self.at, self.ref = track, time, ref
+            self.track, self.at, self.ref, self.into = track, time, ref, into
 
     class Zoomed(Message):
         """The user turned the wheel: time shown is to shrink by `factor` about `time`, or to move by `screens`."""
@@ -64,7 +67,7 @@ class Timeline(Pane):
         self._marks: dict[int, dict[int, str]] = {}
         self._marks_of: tuple[View, int] | None = None
         self.neighbours: list[tuple[Ref, str]] = []
-        self._keys: dict[tuple[str, ColourBy], list[str]] = {}
+        self._keys: dict[tuple[str, ColourBy], dict[str, int]] = {}
         self._hues: dict[tuple[str, ColourBy], list[int]] = {}
 
     # State
@@ -132,6 +135,7 @@ class Timeline(Pane):
         return self._marks.get(number, {})
 
     def on_resize(self, event: events.Resize) -> None:
+        self._top = 0
         self._reveal_track()
 
     # Mouse
@@ -149,7 +153,8 @@ class Timeline(Pane):
         last = max(self.view.first + self.view.span * (cell + 1) // self.width, first + 1)
         work, wait = track.work.at(first, last), track.waits.at(first, last)
         row = track.work_rows[work] if work >= 0 else track.wait_rows[wait] if wait >= 0 else None
-        self.post_message(self.Pointed(number, self.time_at(cell), None if row is None else Ref(track.table, int(row))))
+        ref = None if row is None else Ref(track.table, int(row))
+        self.post_message(self.Pointed(number, self.time_at(cell), ref, into=event.chain == 2))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         self._wheel(event, 2, -0.25)
@@ -232,7 +237,7 @@ class Timeline(Pane):
     def _glyphs(self, number: int, track: Track) -> list[Glyph]:
         first, last = self.view.first, self.view.last
         rows, names, words = track.work_rows, track.events.name, self._words[track.table]
-        hues, column = self._hue_table(track, number)
+        hues, column = self._hue_table(track)
         lit = self._lit.get(track.table)
 
         def paint(span: int) -> Color:
@@ -271,36 +276,39 @@ class Timeline(Pane):
             return None
         return track.events.layer if self.colour_by == "layer" else track.events.name
 
-    def _hue_table(self, track: Track, number: int) -> tuple[list[int], Names | None]:
+    def _hue_table(self, track: Track) -> tuple[list[int], Names | None]:
+        """Hues by name code, the last for what has no name, and the column of the codes; one hue and None in colours by track."""
         column = self._column(track)
         if column is None:
-            return [palette.hue(track.label)], None
+            return [self._usual(track.table)[track.label]], None
         key = (track.table, self.colour_by)
         if key not in self._hues:
-            self._hues[key] = [palette.hue(n) for n in column.names] + [palette.NAMELESS]
+            usual = self._usual(track.table)
+            self._hues[key] = [usual.get(n, palette.NAMELESS) for n in column.names] + [palette.NAMELESS]
         return self._hues[key], column
 
     def _key(self) -> Text:
         """Names and colours of what is drawn most often, as far as the line goes."""
         line = Text(no_wrap=True).append(f"{self.colour_by}: ", style="dim")
         for table in self.model.events:
-            for word in self._usual(table):
-                color = palette.shade(palette.hue(word), False)
-                line.append("#" if self.ascii_only else "■", Style.from_color(color))
+            shown = ((n, h) for n, h in self._usual(table).items() if n not in WAITS)
+            for word, hue in islice(shown, _KEY_WORDS):
+                line.append("#" if self.ascii_only else "■", Style.from_color(palette.shade(hue, False)))
                 line.append(f"{name(word, 24)}  ", style="dim")
         return line
 
-    def _usual(self, table: str) -> list[str]:
+    def _usual(self, table: str) -> dict[str, int]:
+        """Every name of a table with its hue, the most frequent first."""
         key = (table, self.colour_by)
         if key not in self._keys:
             if self.colour_by == "track":
-                self._keys[key] = [t.label for t in self.model.tracks if t.table == table]
+                order = [t.label for t in self.model.tracks if t.table == table]
             else:
                 held = self.model.events[table]
                 column = held.layer if self.colour_by == "layer" else held.name
                 often = np.bincount(column.codes[column.codes >= 0], minlength=len(column.names))
                 order = [column.names[i] for i in np.argsort(-often, kind="stable") if often[i]]
-                self._keys[key] = [n for n in order if n not in WAITS][:24]
+            self._keys[key] = dict(zip(order, palette.hues(order), strict=True))
         return self._keys[key]
 
     def _word(self, text: str) -> str:

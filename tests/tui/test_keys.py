@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.binding import Binding
 from textual.events import MouseScrollUp as _Wheel
 
 from explorer.tui.app import Explorer
-from explorer.tui.keys import KEYS
+from explorer.tui.keys import KEYS, spelled
 from explorer.tui.screen import Main
 from tests.tui import small
 from tests.tui.opened import LARGE, SMALL, explorer, settled, text
@@ -226,6 +228,9 @@ async def test_the_mouse_selects_and_zooms() -> None:
         await pilot.pause()
         assert app.main.view.span * 2 == pytest.approx(app.main.model.extent[1] - app.main.model.extent[0], abs=2)
         assert abs(timeline.cell_of(2_300) - cell) <= 1
+        await pilot.click(timeline, offset=(x + timeline.cell_of(2_300), y + 1), times=2)
+        assert app.main.view.first <= 2_264 < 2_477 <= app.main.view.last
+        assert app.main.view.span < 300
 
 
 async def test_help_shows_every_action() -> None:
@@ -274,3 +279,9 @@ async def test_the_head_says_whether_it_was_measured(measured: bool) -> None:
     async with app.run_test(size=SMALL):
         assert ("  measured  " in text(app)) is measured
         assert ("  emulated  " in text(app)) is not measured
+
+
+def test_the_docs_list_the_same_keys() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text()
+    rows = [f"| {' '.join(f'`{spelled(k)}`' for k in key.keys)} | {key.help} |" for key in KEYS]
+    assert [row for row in rows if row not in page] == []

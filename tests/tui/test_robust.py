@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from textual.app import App
 
 from explorer.store import writer
+from tests import synthetic
 from tests.synthetic import HOSTILE
 from tests.tui import small
 from tests.tui.opened import LARGE, SMALL, explorer, settled, text
@@ -95,3 +98,18 @@ print(*sorted({m.partition(".")[0] for m in sys.modules} & {"numba", "pandas", "
 """
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "p")], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
+
+
+async def test_a_frame_of_a_large_profile_is_drawn_at_once() -> None:
+    app = explorer(synthetic.profile(300_000))
+    async with app.run_test(size=LARGE) as pilot:
+        await pilot.pause()
+        timeline, took = app.main.timeline, []
+        for _ in range(12):
+            app.main.action_zoom(2)
+            app.main.action_pan(0.25)
+            begin = time.process_time()
+            for y in range(timeline.content_size.height):
+                timeline.render_line(y)
+            took.append(time.process_time() - begin)
+        assert statistics.median(took) < 0.05

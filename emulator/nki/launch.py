@@ -128,6 +128,8 @@ class Kernel:
         unsupported("nki.benchmark's benchmark_result", "is not emulated; capture the kernel and read the profile's times")
 
     def _inline(self, session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.grid:
+            broken_rule(f"{self.__name__} is launched with a grid from within a kernel; call it without one")  # type: ignore[attr-defined]
         before, session.legacy = session.legacy, self.legacy
         try:
             return _in_generation(

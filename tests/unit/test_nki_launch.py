@@ -78,6 +78,15 @@ def test_instances_have_to_agree_on_what_they_share() -> None:
         run(kernel[2], ONE)
 
 
+def test_a_grid_within_a_kernel_is_refused() -> None:
+    @old.jit
+    def outer(x):
+        fill[4, 6](x)
+
+    with pytest.raises(RuleError, match="fill is launched with a grid from within a kernel"):
+        run(outer, ONE)
+
+
 def test_arguments_are_written_in_place() -> None:
     @nki.jit
     def kernel(x):

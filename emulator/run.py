@@ -98,13 +98,16 @@ def run_kernel(
 
 
 def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # The file must not stand in for a module of the same name that others import.
+    taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names
+    name = f"kernel_{path.stem}" if taken else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise KernelLoadError(f"{path}: is no Python file; give one ending in .py")
     module = importlib.util.module_from_spec(spec)
     before = dict(sys.modules)
     with installed(), _search_path(path.parent):
-        sys.modules[path.stem] = module
+        sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
         except EmulatorError:
@@ -121,10 +124,12 @@ def _load(path: Path) -> ModuleType:
 
 
 def _forget(before: dict[str, ModuleType], folder: Path) -> None:
-    # Modules beside the kernel must not answer for those of the same name beside another kernel.
+    # Modules beside the kernel must not answer for those of the same name beside another kernel. Packages that were imported
+    # before, and those installed somewhere below the folder, stay.
     for name in set(sys.modules) - set(before):
-        file = getattr(sys.modules[name], "__file__", None)
-        if file and folder in Path(file).resolve().parents:
+        top = name.split(".")[0]
+        file = getattr(sys.modules.get(top), "__file__", None) or getattr(sys.modules.get(name), "__file__", None)
+        if top not in before and file and Path(file).resolve().parent in (folder, folder / top):
             del sys.modules[name]
     for name, module in before.items():
         if sys.modules.get(name) is not module and name.split(".")[0] not in ("nki", "neuronxcc"):

@@ -50,6 +50,25 @@ def test_files_beside_the_kernel_can_be_imported_and_do_not_stay(tmp_path: Path)
     assert sys.path == path_before and "sibling" not in sys.modules and "kernel" not in sys.modules
 
 
+def test_packages_below_the_folder_that_were_installed_there_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = tmp_path / ".venv" / "site-packages"
+    (packages / "library").mkdir(parents=True)
+    (packages / "library" / "__init__.py").write_text("")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "__init__.py").write_text("from beside import part\n")
+    (tmp_path / "beside" / "part.py").write_text("")
+    monkeypatch.syspath_prepend(str(packages))
+    load_kernel(write(tmp_path, HEAD + "import library, beside.part\n" + ONE))
+    assert "library" in sys.modules and not [name for name in sys.modules if name.split(".")[0] == "beside"]
+    del sys.modules["library"]
+
+
+def test_a_kernel_file_does_not_stand_in_for_a_module_of_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "random.py"
+    path.write_text(HEAD + "import random\nassert hasattr(random, 'Random')\n" + ONE)
+    assert load_kernel(path).__name__ == "one"
+
+
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from collectors.nki.ids import Ids
+from collectors.nki.operands import elements
 from collectors.nki.rows import Int, ints, rank_within, sum_by, take, unique_rows
 from collectors.nki.semaphores import semaphore_names
-from collectors.nki.traffic import operand_bytes
+from collectors.nki.traffic import operand_bytes, tensor_spaces
 from emulator.program import Access, Operands, Packets, Program, Space, TensorSpec, Timeline
 
 _NANOSECONDS = 1_000_000_000
@@ -128,35 +129,30 @@ def _of_end(program: Program, end: Int, what: Callable[[TensorSpec], str]) -> pa
 def _shapes(program: Program, side: str, end: Int) -> dict[str, pa.Array]:
     """The pattern of one end: shape and steps in elements, outermost dimension first, the offset in bytes."""
     ops = program.operands
-    at = np.maximum(end, 0)
-    keys = (end >= 0, ops.tensor[at], ops.itemsize[at], ops.partition_start[at], ops.partitions[at], ops.offset[at])
+    at, none = np.maximum(end, 0), end < 0
+    on_chip = tensor_spaces(program)[ops.tensor[at]] != Space.HBM
+    keys = (on_chip, ops.itemsize[at], ops.partition_start[at], ops.partitions[at])
     first, inverse = unique_rows([*keys, *ops.size[at].T, *ops.stride[at].T])
-    texts = [_pattern(program.tensors, ops, int(end[row])) for row in first.tolist()]
-    none = end < 0
-    off_chip = none | (np.array([t.space == Space.HBM for t in program.tensors] or [True])[ops.tensor[at]])
+    texts = [_pattern(ops, int(at[row]), bool(on_chip[row])) for row in first.tolist()]
+    offsets, offset = np.unique(ops.offset[at], return_inverse=True)
     columns: dict[str, pa.Array] = {
-        f"{side}_{name}": take([t[i] for t in texts] or [None], inverse) for i, name in enumerate(("shape", "offset", "steps"))
+        f"{side}_{name}": take([t[i] for t in texts] or [None], inverse, missing=none)
+        for i, name in enumerate(("shape", "steps", "sbuf_partitions"))
     }
-    columns[f"{side}_sbuf_partitions"] = take([t[3] for t in texts] or [None], inverse)
-    columns[f"{side}_num_sbuf_partitions"] = ints(np.where(off_chip, 0, ops.partitions[at]), missing=none, type=pa.int32())
+    columns[f"{side}_offset"] = take([f"[{o:#x}]" for o in offsets.tolist()] or [None], offset, missing=none)
+    columns[f"{side}_num_sbuf_partitions"] = ints(np.where(on_chip, ops.partitions[at], 0), missing=none, type=pa.int32())
     return columns
 
 
-def _pattern(tensors: tuple[TensorSpec, ...], ops: Operands, row: int) -> tuple[str | None, str | None, str | None, str | None]:
-    if row < 0:
-        return None, None, None, None
+def _pattern(ops: Operands, row: int, on_chip: bool) -> tuple[str, str, str]:
+    """Shape, steps and partitions of an operand as text."""
     item = int(ops.itemsize[row]) or 1
-    dims = [(n, s / item) for n, s in zip(ops.size[row].tolist(), ops.stride[row].tolist(), strict=True) if n != 1]
-    on_chip = tensors[ops.tensor[row]].space != Space.HBM
+    dims = [(n, elements(s, item)) for n, s in zip(ops.size[row].tolist(), ops.stride[row].tolist(), strict=True) if n != 1]
     start, count = int(ops.partition_start[row]), int(ops.partitions[row])
     shape = [count] * on_chip + [n for n, _ in dims]
     partitions = f"{start}-{start + count - 1}" if count > 1 else f"{start}"
-    return (
-        f"[{', '.join(map(str, shape or [1]))}]",
-        f"[{int(ops.offset[row]):#x}]",
-        f"[{', '.join(f'{s:g}' for _, s in dims) or '1'}]",
-        partitions if on_chip else "",
-    )
+    steps = ", ".join(s for _, s in dims) or "1"
+    return f"[{', '.join(map(str, shape or [1]))}]", f"[{steps}]", partitions if on_chip else ""
 
 
 def dma_packet(program: Program, timeline: Timeline, ids: Ids, both: Ends) -> pa.Table:

@@ -80,9 +80,14 @@ def region_text(tensor: TensorSpec, ops: Operands, row: int) -> str:
         if cut is not None:
             return f"[{', '.join(rows + cut)}]"
     inner = list(reversed(steps)) or [(1, item)]
-    strided = ",".join(f"{s / item:g}" for _, s in inner)
+    strided = ",".join(elements(s, item) for _, s in inner)
     sized = ",".join(str(n) for n, _ in inner)
-    return f"[{', '.join(rows)}]+{offset / item:g}[{strided}][{sized}]"
+    return f"[{', '.join(rows)}]+{elements(offset, item)}[{strided}][{sized}]"
+
+
+def elements(nbytes: int, item: int) -> str:
+    """A distance in elements of `item` bytes, exactly: "3", or "5/2" where an operand reinterprets wider elements."""
+    return str(nbytes // item) if nbytes % item == 0 else f"{nbytes}/{item}"
 
 
 def slices(shape: tuple[int, ...], offset: int, pattern: tuple[tuple[int, int], ...]) -> list[str] | None:

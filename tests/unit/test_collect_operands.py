@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.nki.operands import short_dtype, slices
+from collectors.nki.operands import elements, short_dtype, slices
 from collectors.nki.rows import rank_within, sum_by, unique_rows
 from tests.unit import collect_program
 
@@ -63,6 +63,12 @@ def test_flattened_dimensions_become_whole_slices() -> None:
     assert slices((4, 128, 512), 0, ((4 * 128 * 512, 1),)) == ["0:4", "0:128", "0:512"]
     assert slices((4, 128, 512), 128 * 512, ((128 * 512, 1),)) == ["1", "0:128", "0:512"]
     assert slices((8, 512), 0, ((512, 1), (8, 512))) is None
+
+
+def test_distances_are_exact() -> None:
+    assert elements(4 * 1_048_577, 4) == "1048577"
+    assert elements(-8, 2) == "-4"
+    assert elements(5, 2) == "5/2"
 
 
 def test_operands_name_tensor_type_and_region() -> None:

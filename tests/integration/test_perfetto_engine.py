@@ -19,7 +19,7 @@ from explorer.store import reader, schema, writer
 from explorer.store.reader import Profile
 from tests import synthetic
 from tests.make_samples import SAMPLES
-from tests.perfetto.check import arguments, check, check_arguments, layer_spans, rows_of
+from tests.perfetto.check import arguments, check, check_arguments, check_emulated, layer_spans, rows_of
 from tests.perfetto.engine import Engine
 
 HARDWARE = Path(__file__).parents[2].parent / "shared" / "data" / "neuron_profile"
@@ -214,19 +214,6 @@ KERNELS = (
     ("tests/kernels/current_indexing.py", "halves_by_program", ("x=f32[256,512]",), (2,)),
     ("tests/kernels/rules_small_transfers.py", "narrow_loads", ("x=f32[128,4096]",), ()),
 )
-
-
-def check_emulated(engine: Engine, profile: Profile, folder: Path) -> None:
-    for dma, table in (("aggregated", "DmaPacketAggregated"), ("packets", "DmaPacket")):
-        result = export(profile, folder / f"{dma}.pftrace", dma=dma, show_flows=True)
-        check(engine, profile, folder / f"{dma}.pftrace", result, ("Instruction", table, "FrameworkNode"))
-        assert engine.query("select count(*) from flow") == [(result.flows,)]
-        check_arguments(engine, profile, table)
-        assert result.flows + sum(result.dropped.values()) == profile.rows("Flow")
-    check_arguments(engine, profile, "Instruction")
-    roots = engine.query("select name from track where parent_id is null")
-    assert roots
-    assert all("(emulated)" in name for (name,) in roots)
 
 
 @pytest.mark.parametrize("name", ["matmul_unblocked", "matmul_blocked", "attention"])

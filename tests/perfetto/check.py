@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from explorer.export.perfetto import ExportResult
+from explorer.export.perfetto import Dma, ExportResult, export
 from explorer.store.reader import Profile
 from explorer.text import safe
 from tests.perfetto.engine import Engine
@@ -104,3 +104,18 @@ def check_arguments(engine: Engine, profile: Profile, table: str) -> None:
                 assert int(shown[name]) == value
             else:
                 assert shown[name] == value.split("\0")[0]
+
+
+def check_emulated(engine: Engine, profile: Profile, folder: Path) -> None:
+    """Everything that must hold of both exports of an emulated profile; the traces are written to `folder`."""
+    tables: dict[Dma, str] = {"aggregated": "DmaPacketAggregated", "packets": "DmaPacket"}
+    for dma, table in tables.items():
+        result = export(profile, folder / f"{dma}.pftrace", dma=dma, show_flows=True)
+        check(engine, profile, folder / f"{dma}.pftrace", result, ("Instruction", table, "FrameworkNode"))
+        assert engine.query("select count(*) from flow") == [(result.flows,)]
+        check_arguments(engine, profile, table)
+        assert result.flows + sum(result.dropped.values()) == profile.rows("Flow")
+    check_arguments(engine, profile, "Instruction")
+    roots = engine.query("select name from track where parent_id is null")
+    assert roots
+    assert all("(emulated)" in name for (name,) in roots)

@@ -1,5 +1,5 @@
-"""Findings of a profile, largest gain first: what is wrong and where, what shows it, what mending it can gain, and how. With them the
-use of the engines, the longest layers and source lines, and how far to trust the data. Markdown for people and for CI, or JSON."""
+"""Findings of a profile, largest gain first: what is wrong and where, what shows it, what mending it can gain, and how. With them
+the use of the engines, the longest layers and source lines, and how far to trust the data. Markdown for people and CI, or JSON."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def _findings(report: Report) -> list[str]:
     results = report.rules
     lines = ["", "## Findings", ""]
     if results.findings:
-        text = "Largest gain first. A gain is what mending it can bring at most; gains on the same time do not add up."
+        text = "Largest gain first. A gain is a bound: what mending it can bring while the busiest engine keeps all its work. "
+        text += "Gains on the same time do not add up."
         lines += wrap(text.split(), "", "")
     else:
         lines.append("No rule found a fault worth a hundredth of the time.")
@@ -96,8 +97,8 @@ def _finding(number: int, found: Finding) -> list[str]:
     lines += ["", *wrap(f"{prose(found.title)}.".split(), _INDENT, _INDENT), ""]
     lines += wrap(_place(found), f"{_INDENT}- where: ", f"{_INDENT}  ")
     if isinstance(could, int):
-        text = f"{format_time(could)}: the bound is set by work that the remedy takes away"
-        lines += wrap(text.split(), f"{_INDENT}- with that work gone: up to ", f"{_INDENT}  ")
+        text = f"up to {format_time(could)}, because the remedy also takes work off the busiest engine"
+        lines += wrap(text.split(), f"{_INDENT}- beyond that: ", f"{_INDENT}  ")
     evidence = [w for key, value in found.evidence.items() if key != WITH_LESS_WORK for w in _fact(key, value)]
     if evidence:
         lines += wrap([*evidence[:-1], evidence[-1].rstrip(";")], f"{_INDENT}- evidence: ", f"{_INDENT}  ")

@@ -153,6 +153,11 @@ class Facts:
             instruction=_positions(self.instructions.id, _numbers(table["ts_instruction_id"])),
         )
 
+    def of_starter(self, coded: Coded) -> Int:
+        """For each transfer the code of the instruction that started it, -1 where that is unknown."""
+        known = np.concatenate((coded.codes, [-1]))
+        return known[self.transfers.instruction]
+
     @functools.cached_property
     def moving(self) -> Spans:
         """When DMA moved data: the union of all packets, or of all transfers where packets were not captured."""

@@ -40,8 +40,8 @@ def find(facts: Facts) -> Iterator[Draft]:
     small = (moves.nbytes > 0) & (moves.nbytes < TRANSFER_BYTES.value)
     narrow = ~small & (moves.descriptor_bytes > 0) & (moves.descriptor_bytes < DESCRIPTOR_BYTES.value)
     begin = np.where(small, owned_from(moves), moves.start)
-    place = facts.instructions.place.codes[moves.instruction]
-    key = np.where((moves.instruction >= 0) & (place >= 0), place, -2 - moves.queue.codes)
+    place = facts.of_starter(facts.instructions.place)
+    key = np.where(place >= 0, place, -2 - moves.queue.codes)
     for code in np.unique(key[small | narrow]):
         rows = np.flatnonzero((small | narrow) & (key == code))
         spans = intervals.union(begin[rows], moves.end[rows])

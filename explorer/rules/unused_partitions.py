@@ -34,6 +34,7 @@ def find(facts: Facts) -> Iterator[Draft]:
     wide_enough = (elements > 1) | (elements < 0)
     few = at.computes & (used > 0) & (used <= most) & wide_enough
     sparse = (moves.partitions > 0) & (moves.partitions <= most) & (moves.instruction >= 0)
+    layer = facts.of_starter(at.layer)
     for code in np.unique(at.layer.codes[few]):
         removed: dict[str, int] = {}
         kept: list[Int] = []
@@ -47,7 +48,7 @@ def find(facts: Facts) -> Iterator[Draft]:
                 removed[name] = round((busy - rest) * _idle_share(used[rows]))
                 kept.append(rows)
         if kept:
-            here = sparse & (at.layer.codes[moves.instruction] == code)
+            here = sparse & (layer == code)
             yield _draft(facts, np.concatenate(kept), used, here, removed)
 
 

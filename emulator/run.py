@@ -126,11 +126,13 @@ def _load(path: Path) -> ModuleType:
 def _forget(before: dict[str, ModuleType], folder: Path) -> None:
     # Modules beside the kernel must not answer for those of the same name beside another kernel. Packages that were imported
     # before, and those installed somewhere below the folder, stay.
-    for name in set(sys.modules) - set(before):
-        top = name.split(".")[0]
-        file = getattr(sys.modules.get(top), "__file__", None) or getattr(sys.modules.get(name), "__file__", None)
-        if top not in before and file and Path(file).resolve().parent in (folder, folder / top):
-            del sys.modules[name]
+    beside = set()
+    for name in {name.split(".")[0] for name in sys.modules} - set(before):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file and Path(file).resolve().parent in (folder, folder / name):
+            beside.add(name)
+    for name in [name for name in sys.modules if name.split(".")[0] in beside]:
+        del sys.modules[name]
     for name, module in before.items():
         if sys.modules.get(name) is not module and name.split(".")[0] not in ("nki", "neuronxcc"):
             sys.modules[name] = module

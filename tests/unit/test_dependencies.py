@@ -225,6 +225,19 @@ def test_an_address_that_is_used_again_waits_for_its_last_users() -> None:
     assert reuse == {(0, 3, output), (1, 3, anti), (1, 4, output), (2, 5, output), (3, 5, anti)}
 
 
+def test_only_the_first_write_of_a_byte_looks_at_who_lay_there() -> None:
+    small = replace(TARGET, sbuf=replace(TARGET.sbuf, partition_bytes=64))
+    recorder = Recorder("rewrite", "trn2")
+    whole = (0, 4, 0, (32,), (2,))
+    for turn in range(2):
+        tile = recorder.tensor(f"tile{turn}", (4, 32), "bfloat16", Space.SBUF, "temporary")
+        for _ in range(2):
+            recorder.emit("MEMSET", "gpsimd", "memset", [(tile, W, "bfloat16", *whole)], 32)
+    program = recorder.finish()
+    output = int(Dependency.OUTPUT_DEPENDENCE)
+    assert edges(find(program, lay_out(program, small))) == {(0, 1, output), (1, 2, output), (2, 3, output)}
+
+
 def test_what_was_overwritten_piece_by_piece_is_not_depended_on() -> None:
     recorder = Recorder("slices", "trn2")
     tile = recorder.tensor("tile", (128, 512), "float32", Space.SBUF, "temporary")

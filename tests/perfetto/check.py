@@ -110,7 +110,7 @@ def check_emulated(engine: Engine, profile: Profile, folder: Path) -> None:
     """Everything that must hold of both exports of an emulated profile; the traces are written to `folder`."""
     tables: dict[Dma, str] = {"aggregated": "DmaPacketAggregated", "packets": "DmaPacket"}
     for dma, table in tables.items():
-        result = export(profile, folder / f"{dma}.pftrace", dma=dma, show_flows=True)
+        result = export(profile, folder / f"{dma}.pftrace", dma=dma, show_flows=True, force=True)
         check(engine, profile, folder / f"{dma}.pftrace", result, ("Instruction", table, "FrameworkNode"))
         assert engine.query("select count(*) from flow") == [(result.flows,)]
         check_arguments(engine, profile, table)

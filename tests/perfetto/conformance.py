@@ -1,6 +1,6 @@
 """Exports of public kernels in the real trace processor: `python -m tests.perfetto.conformance PATH_TO_NKI_SAMPLES`.
 
-Runs the required kernels of a checkout of aws-neuron/nki-samples, exports each profile with transfers and with packets, and holds the
+Runs the required kernels of a checkout of aws-neuron/nki-samples, exports each profile with transfers and with packets, holds the
 traces to the profile's rows. Prints one line each; exit 1 if one does not hold.
 """
 

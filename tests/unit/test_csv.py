@@ -32,8 +32,8 @@ def test_texts_come_back_and_are_no_formulas(tmp_path: Path, texts: list[str | N
     found = read(tmp_path / "t.csv")
     assert [int(r["row"]) for r in found] == list(range(len(texts)))
     for row, text in zip(found, texts, strict=True):
-        assert row["text"][:1] not in ("=", "+", "-", "@", "\t", "\r")
-        neutral = f"'{text}" if text and text[0] in "=+-@\t\r" else text or ""
+        assert row["text"][:1] not in ("=", "+", "-", "@", "\t", "\r", "\n")
+        neutral = f"'{text}" if text and text[0] in "=+-@\t\r\n" else text or ""
         assert row["text"] == neutral
 
 

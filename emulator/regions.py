@@ -54,8 +54,9 @@ def normalise(offset: Any, itemsize: Any, size: Any, stride: Any) -> Any:
         for d in range(used):
             if kept == 0 and s[d] <= w:
                 w += s[d] * (k[d] - 1)
-            elif kept > 0 and s[kept - 1] * k[kept - 1] == s[d]:
-                k[kept - 1] *= k[d]
+            elif kept > 0 and s[d] % s[kept - 1] == 0 and s[d] <= s[kept - 1] * k[kept - 1]:
+                # Together they are one evenly spaced row.
+                k[kept - 1] += s[d] // s[kept - 1] * (k[d] - 1)
             else:
                 s[kept], k[kept] = s[d], k[d]
                 kept += 1
@@ -89,8 +90,12 @@ def overlap(a: Any, b: Any, shift: Any) -> Any:
             most[dims] = b[SIZE + j] - 1
             j += 1
         dims += 1
-    below, above = np.zeros(11, dtype=np.int64), np.zeros(11, dtype=np.int64)
+    below, above, common = np.zeros(11, dtype=np.int64), np.zeros(11, dtype=np.int64), np.zeros(11, dtype=np.int64)
     for d in range(dims - 1, -1, -1):
+        divisor, rest = step[d], common[d + 1]
+        while rest:
+            divisor, rest = rest, divisor % rest
+        common[d] = divisor
         below[d] = below[d + 1] + least[d] * step[d]
         above[d] = above[d + 1] + most[d] * step[d]
     value, x, end = np.empty(11, dtype=np.int64), np.empty(10, dtype=np.int64), np.empty(10, dtype=np.int64)
@@ -101,6 +106,9 @@ def overlap(a: Any, b: Any, shift: Any) -> Any:
             # Only those x from which the inner dimensions can still reach the window.
             x[level] = max(least[level], (-b[WIDTH] - above[level + 1] - value[level]) // step[level] + 1)
             end[level] = min(most[level], -((below[level + 1] + value[level] - a[WIDTH]) // step[level]) - 1)
+            # And only if the window has a value at a distance that the steps left can make up.
+            if value[level] + (a[WIDTH] - 1 - value[level]) // common[level] * common[level] <= -b[WIDTH]:
+                end[level] = x[level] - 1
         if x[level] > end[level]:
             if level == 0:
                 return 0

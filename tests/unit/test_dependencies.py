@@ -15,7 +15,7 @@ from emulator.dependencies import find_dependencies
 from emulator.memory import Layout, lay_out
 from emulator.program import PATTERN_DIMS, Access, Dependencies, Dependency, Program, Space
 from emulator.recorder import Recorder
-from emulator.regions import HI, LO, covers, normalise, overlap
+from emulator.regions import COUNT, HI, LO, covers, normalise, overlap
 
 R, W, A = int(Access.READ), int(Access.WRITE), int(Access.WRITE | Access.ACCUMULATE)
 TARGET = targets.load("trn2")
@@ -66,11 +66,17 @@ def test_cover_is_seen_where_kernels_need_it() -> None:
 
 
 def test_a_search_without_end_counts_as_overlap() -> None:
-    # Even numbers only on one side, odd only on the other, in ways that no bound sees through.
-    first = (0, 1, [(60, 1002), (60, 1004), (60, 1006), (60, 1010), (60, 1014)])
-    second = (1, 1, [(60, 1018), (60, 1022), (60, 1026), (60, 1030), (60, 1034)])
+    # Strides with nothing in common: no bound sees through them.
+    first = (0, 1, [(45, 1756), (33, 1726), (21, 1179), (47, 685), (19, 686)])
+    second = (906, 1, [(58, 701), (24, 1104), (54, 805), (31, 893), (3, 1625)])
     normal = arrays([first, second])
     assert overlap(normal[0], normal[1], 0) == 2
+
+
+def test_dimensions_that_interleave_evenly_are_one() -> None:
+    normal = arrays([(0, 1, [(3, 4), (5, 4), (5, 4), (2, 8)]), (1, 1, [(2, 2), (2, 2), (5, 4), (5, 4)])])
+    assert normal[:, COUNT].tolist() == [1, 1]
+    assert overlap(normal[0], normal[1], 0) == 0
 
 
 def edges(found: Dependencies) -> set[tuple[int, int, int]]:

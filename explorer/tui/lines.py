@@ -107,6 +107,7 @@ class Lines(Pane):
 
     def on_resize(self, event: events.Resize) -> None:
         self._reveal()
+        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

@@ -60,19 +60,20 @@ class Source(Lines):
                 self.top = self.cursor = 0
             self.file, self._listing = file, self._sources.listing(file)
         self.title("Source" if self.file is None else f"Source {name(self.file, 60)}")
-        self._seek()
+        self._seek(anew=False)
         self.refresh()
 
-    def _seek(self) -> None:
-        """Bring the selected line into sight, a third down where it was out of it."""
+    def _seek(self, *, anew: bool) -> None:
+        """Bring the selected line into sight, a third down where it was out of it or all is laid out anew."""
         if self._listing.lines and self._line is not None:
             self.cursor = min(max(self._line - 1, 0), self.count - 1)
-            if not self.top < self.cursor < self.top + self.content_size.height:
+            if anew or not self.top < self.cursor < self.top + self.content_size.height:
                 self.top = max(self.cursor - self.content_size.height // 3, 0)
             self._reveal()
 
     def on_resize(self, event: events.Resize) -> None:
-        self._seek()
+        self._seek(anew=True)
+        self.refresh()
 
     @property
     def count(self) -> int:

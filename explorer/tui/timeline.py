@@ -137,6 +137,7 @@ class Timeline(Pane):
     def on_resize(self, event: events.Resize) -> None:
         self._top = 0
         self._reveal_track()
+        self.refresh()
 
     # Mouse
 

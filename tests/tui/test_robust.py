@@ -48,9 +48,9 @@ async def test_no_size_crashes(ascii_only: bool) -> None:
     app = explorer(select=4, ascii_only=ascii_only)
     async with app.run_test(size=(1, 1)) as pilot:
         await settled(pilot)
-        for size in ((1, 1), (2, 50), (300, 2), (39, 15), (119, 29), (300, 100), (3, 3)):
+        for size in ((1, 1), (2, 50), (39, 15), (300, 100), (300, 2)):
             await pilot.resize_terminal(*size)
-            for key in ("l", "2", "4", "z", "slash", "escape"):
+            for key in ("l", "2", "4", "slash", "escape"):
                 await pilot.press(key)
             assert app.is_running
 
@@ -101,7 +101,7 @@ print(*sorted({m.partition(".")[0] for m in sys.modules} & {"numba", "pandas", "
 
 
 async def test_a_frame_of_a_large_profile_is_drawn_at_once() -> None:
-    app = explorer(synthetic.profile(300_000))
+    app = explorer(synthetic.profile(200_000))
     async with app.run_test(size=LARGE) as pilot:
         await pilot.pause()
         timeline, took = app.main.timeline, []

@@ -13,8 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.store import writer
+from explorer.commands import main
+from explorer.store import reader, writer
+from explorer.tui.app import Explorer
+from explorer.tui.model import Model
+from explorer.tui.screen import Start
 from tests.tui import small
+from tests.tui.opened import LARGE, ROOT, settled, text
 
 _TRNSCOPE = [sys.executable, "-c", "import sys; from explorer.commands import main; sys.exit(main())"]
 
@@ -130,3 +135,30 @@ def test_without_a_terminal_it_prints_the_report(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     assert "emulated" in texts[0].lower()
     assert "\x1b" not in texts[0]
+
+
+async def test_the_commands_it_shows_print_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer.write(tmp_path / "p q", small.tables())
+    model = Model(reader.open(tmp_path / "p q"))
+    app = Explorer(model, Start(str(tmp_path / "p q"), None, model.find("Instruction", 4), ROOT, str(ROOT)))
+    commands = {}
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        for pane in ("2", "3", "4"):
+            await pilot.press(pane)
+            commands[pane] = shlex.split(app.main.command())
+        screen = text(app)
+    shown = {}
+    for pane, words in commands.items():
+        assert words[0] == "trnscope"
+        assert main(words[1:]) == 0
+        shown[pane] = capsys.readouterr().out
+    for layer, figure in (("matmul", "3.324 us"), ("store", "5.520 us")):
+        assert any(layer in line and figure in line for line in screen.splitlines())
+        assert any(layer in line and figure in line for line in shown["2"].splitlines())
+    assert "ACTIVATE" in shown["3"]
+    assert "inst.4" in shown["3"]
+    line = next(line for line in shown["4"].splitlines() if line.split()[:1] == ["10"])
+    assert "5.520 us" in line
+    assert "ops.store(out, m, n" in line
+    assert any(">10  5.520 us" in row for row in screen.splitlines())

@@ -19,6 +19,7 @@ from emulator.nki import constants, dtypes, isa_legacy, isa_new, namespace
 from emulator.nki.index import ParDim
 from emulator.nki.launch import Kernel, NeuronCores
 from emulator.nki.nkiobject import NKIObject
+from emulator.nki.published import missing
 from emulator.nki.tensor import View
 
 _ROOTS = ("neuronxcc", "nki")
@@ -27,18 +28,19 @@ _hidden: dict[str, ModuleType] = {}
 
 
 class Missing:
-    """A name of the API that the emulator does not have: importing it is fine, using it is an error that names it."""
+    """A name that the emulator does not have: importing it is fine, using it is an error that names it and says why."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, why: str) -> None:
         self.__name__ = name
+        self._why = why
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        unsupported(self.__name__)
+        unsupported(self.__name__, self._why)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        unsupported(self.__name__)
+        unsupported(self.__name__, self._why)
 
     def __repr__(self) -> str:
         return f"<{self.__name__}: not emulated>"
@@ -50,7 +52,7 @@ class LanguageModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return Missing(f"{self.__name__}.{name}")
+        return Missing(f"{self.__name__}.{name}", missing(self.__name__, name, set(vars(self))))
 
 
 class _TensorType:
@@ -154,7 +156,6 @@ def _decorators(legacy: bool) -> dict[str, Any]:
         "baremetal": decorator,
         "benchmark": decorator,
         "profile": decorator,
-        "FrameworkKernel": Missing("nki.FrameworkKernel"),
     }
 
 

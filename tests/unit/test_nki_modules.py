@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from emulator.errors import UnsupportedCall
 from emulator.nki import installed
 from emulator.run import load_kernel, run_kernel
 from tests.unit.nki_names import nisa, nki, nl, oisa, old, onl, run
@@ -32,6 +33,9 @@ from nki.isa import quantize_mx
 buffer = ncc.sbuf.mod_alloc(base_addr=0)
 accumulators = nki1.compiler.psum.mod_alloc(base_bank=0, num_bank_tiles=(1,))
 """
+
+
+SLIP = "@nki3.jit\ndef entry(x):\n    "
 
 
 def test_every_way_of_importing(tmp_path: Path) -> None:
@@ -168,3 +172,33 @@ def test_kernel_classes_take_every_attribute_as_a_field() -> None:
         Frozen().first = 3
     assert Decorated(only=[1]).only == [1]
     assert (Custom(2).size, Custom.limit) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("nisa.tensor_cpy(x, x)", "nki.isa.tensor_cpy does not exist in NKI; did you mean nki.isa.tensor_copy?"),
+        ("nisa.engine_.vector", "nki.isa.engine_ does not exist in NKI; did you mean nki.isa.engine?"),
+        ("nl.nd_array((1, 1), x.dtype)", "nki.language.nd_array does not exist in NKI; did you mean nki.language.ndarray?"),
+        ("onl.lod(x)", "neuronxcc.nki.language.lod does not exist in NKI; did you mean neuronxcc.nki.language.load?"),
+        ("nl.arange(4)", "nki.language.arange does not exist in NKI; only neuronxcc.nki.language has it"),
+        ("oisa.topk(x)", "neuronxcc.nki.isa.topk does not exist in NKI; only nki.isa has it"),
+        ("nisa.xyzzy(x)", "nki.isa.xyzzy does not exist in NKI; look its name up in the API"),
+        ("old.kernels.flash_fwd(x)", "neuronxcc.nki.kernels is not emulated yet"),
+        ("nisa.topk(x)", "nki.isa.topk is not emulated yet"),
+        ("onl.atomic_rmw(x, x, onl.add)", "neuronxcc.nki.language.atomic_rmw is not emulated yet"),
+        ("ncl.all_gather([x], [x], 0, 0)", "nki.collectives.all_gather is not emulated yet"),
+        (
+            "ncl.al_gather([x], [x], 0, 0)",
+            "nki.collectives.al_gather does not exist in NKI; did you mean nki.collectives.all_gather?",
+        ),
+    ],
+)
+def test_a_slip_is_told_from_what_is_not_emulated(use: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(
+        IMPORTS + "import neuronxcc.nki.isa as oisa\nfrom neuronxcc import nki as old\nonl = old.language\n" + SLIP + use
+    )
+    with pytest.raises(UnsupportedCall) as raised:
+        run_kernel(load_kernel(tmp_path / "kernel.py"), (np.zeros((4, 4), np.float32),))
+    line = (tmp_path / "kernel.py").read_text().count("\n") + 1
+    assert str(raised.value) == f"{tmp_path / 'kernel.py'}:{line}: {said}"

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 import explorer
 from explorer.store.errors import ProfileError, TrnscopeError, UsageError
@@ -50,13 +50,41 @@ class Command(Protocol):
         """Do it; returns the exit code."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its errors are one line, as all errors are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        verb = self.prog.removeprefix("trnscope").strip()
+        raise UsageError(f"{verb}{': ' if verb else ''}{message}; `{self.prog} --help` explains")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="trnscope", description=explorer.__doc__)
-    parser.add_argument("--version", action="version", version=f"trnscope {explorer.__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     arguments = list(sys.argv[1:] if argv is None else argv)
     wanted = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        code = int(_parse(arguments, wanted))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except TrnscopeError as error:
+        return _failed(str(error), next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 3), arguments, wanted)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what is still buffered must not raise again at exit.
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        return _failed(f"{error.filename or 'output'}: {error.strerror or error}; check space and permissions", 3, [], wanted)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(arguments: list[str], wanted: str | None) -> int:
+    parser = _Parser(prog="trnscope", description=explorer.__doc__)
+    parser.add_argument("--version", action="version", version=f"trnscope {explorer.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, (module, line) in VERBS.items():
         sub = verbs.add_parser(verb, help=line)
         if verb == wanted:
@@ -64,17 +92,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub.description = command.__doc__
             command.prepare_parser(sub)
             sub.set_defaults(run=command.run)
-    args = parser.parse_args(arguments)
-    try:
-        code = int(args.run(args))
-        sys.stdout.flush()
-        return code
-    except TrnscopeError as error:
-        print(f"trnscope: {safe(str(error))}", file=sys.stderr)
-        return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 3)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what is still buffered must not raise again at exit.
+    args, extra = parser.parse_known_args(arguments)
+    if extra:
+        raise UsageError(f"{wanted}: unrecognized arguments: {' '.join(extra)}; `trnscope {wanted} --help` explains")
+    return int(args.run(args))
+
+
+def _failed(message: str, code: int, arguments: Sequence[str], verb: str | None) -> int:
+    """Say on stderr what went wrong, and where JSON was asked for, on stdout too; returns the exit code."""
+    print(f"trnscope: {safe(message)}", file=sys.stderr)
+    if "--json" in arguments:
+        from explorer.report import output
+
+        output.print_json(output.error(verb, message, code))
+    return code
+
+
+def _drop_output() -> None:
+    if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130

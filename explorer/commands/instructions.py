@@ -34,12 +34,16 @@ def run(args: argparse.Namespace) -> int:
     selection = Selection(args.engine, args.opcode, args.layer, args.line, at)
     found = instructions(profile, selection, order=args.sort, limit=args.limit)
     if args.json:
-        rows = [] if found is None else [{k: str(v) if k == "id" else v for k, v in r.items()} for r in found.rows.to_pylist()]
-        output.print_json(output.envelope("instructions", profile, output.listing(rows, found.total if found else 0)))
+        warnings = [f"{name}: not captured, so no row can match" for name in (found.not_captured if found else ())]
+        rows = [] if found is None else [{k: _plain(k, v) for k, v in r.items()} for r in found.rows.to_pylist()]
+        output.print_json(output.envelope("instructions", profile, output.listing(rows, found.total if found else 0), warnings))
         return 0
     print(f"{safe(str(profile.path))}: {profile.evidence} profile")
     if found is None:
         print("instructions: not captured")
+        return 0
+    if found.not_captured:
+        print(f"no row can match: {', '.join(found.not_captured)} not captured")
         return 0
     columns = [c for c in SHOWN if c in found.rows.column_names and found.rows[c].null_count < max(found.rows.num_rows, 1)]
     cells = [[_cell(c, row[c]) for c in columns] for row in found.rows.select(columns).to_pylist()]
@@ -53,3 +57,8 @@ def _cell(column: str, value: str | int | None) -> output.Cell:
     if column == "id":
         return None if value is None else str(value)
     return safe(value, _WIDEST) if isinstance(value, str) else value
+
+
+def _plain(column: str, value: object) -> object:
+    """Ids are texts: many readers of JSON round numbers of 64 bits."""
+    return str(value) if column == "id" and value is not None else value

@@ -21,7 +21,7 @@ _BYTES = ("hbm_read_bytes", "hbm_write_bytes")
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     output.add_profile(parser)
-    parser.add_argument("--depth", type=int, metavar="N", help="levels to show (default: all)")
+    parser.add_argument("--depth", type=output.count, metavar="N", help="levels to show, 0 for all (default: all)")
     output.add_limit(parser)
     output.add_json(parser)
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the tree; returns the exit code."""
     profile = reader.open(args.profile)
     found = layers(profile)
-    shown = [layer for layer in found or () if args.depth is None or layer.depth < args.depth]
+    shown = [layer for layer in found or () if not args.depth or layer.depth < args.depth]
     total = len(shown)
     shown = shown[: args.limit] if args.limit else shown
     if args.json:

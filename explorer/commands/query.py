@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 
 from explorer.analysis.query import query
 from explorer.report import output
 from explorer.store import reader
+from explorer.text import safe
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -20,17 +22,25 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the rows; returns the exit code."""
     profile = reader.open(args.profile)
-    found = query(profile, args.sql)
-    shown = found.slice(0, args.limit) if args.limit else found
+    found = query(profile, args.sql, limit=args.limit)
+    names, columns = _distinct(found.rows.column_names), [c.to_pylist() for c in found.rows.columns]
     if args.json:
-        rows = [dict(zip(shown.column_names, map(_plain, row.values()), strict=True)) for row in shown.to_pylist()]
-        output.print_json(output.envelope("query", profile, output.listing(rows, found.num_rows)))
+        rows = [dict(zip(names, map(_plain, values), strict=True)) for values in zip(*columns, strict=True)]
+        output.print_json(output.envelope("query", profile, output.listing(rows, found.total)))
         return 0
-    cells = [[_cell(v) for v in row] for row in zip(*(c.to_pylist() for c in shown.columns), strict=True)]
-    print(output.format_table(shown.column_names, cells))
-    if note := output.cut_note(shown.num_rows, found.num_rows):
+    print(output.format_table([safe(n) for n in names], [[_cell(v) for v in values] for values in zip(*columns, strict=True)]))
+    if note := output.cut_note(found.rows.num_rows, found.total):
         print(note)
     return 0
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names of the columns, those that came before with a number: an object holds a name once."""
+    taken: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{n}" for n in itertools.count(2))
+        taken.append(name if name not in taken else next(other for other in numbered if other not in (*taken, *names)))
+    return taken
 
 
 def _plain(value: object) -> object:

@@ -33,10 +33,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_limit(parser: argparse.ArgumentParser, limit: int = LIMIT) -> None:
     """The option that says how many rows a listing shows."""
-    parser.add_argument("--limit", type=_count, default=limit, metavar="N", help=f"rows to show, 0 for all (default: {limit})")
+    parser.add_argument("--limit", type=count, default=limit, metavar="N", help=f"rows to show, 0 for all (default: {limit})")
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A whole number from 0, as the type of an option."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
     return int(text)
@@ -60,6 +61,11 @@ def envelope(kind: str, profile: Profile | None, payload: Mapping[str, Any], war
         "not_captured": list(profile.not_captured) if profile else [],
         **payload,
     }
+
+
+def error(verb: str | None, message: str, exit_code: int) -> dict[str, Any]:
+    """The object that answers instead where a verb failed: the same head, what is wrong, and the exit code."""
+    return envelope("error", None, {"verb": verb, "error": message, "exit_code": exit_code})
 
 
 def print_json(answer: Mapping[str, Any]) -> None:

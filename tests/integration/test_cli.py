@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from importlib import resources
 from pathlib import Path
 
@@ -123,6 +125,8 @@ def test_cut_rows_say_so(profile: str) -> None:
         (("instructions", "{profile}", "--at", "5..1"), 2),
         (("instructions", "{profile}", "--at", "soon"), 2),
         (("instructions", "{profile}", "--limit", "-1"), 2),
+        (("layers", "{profile}", "--depth", "-1"), 2),
+        (("info", "{profile}", "{profile}"), 2),
         (("instructions", "{profile}", "--engine", "warp"), 2),
         (("query", "{profile}", "DROP TABLE Instruction"), 2),
         (("schema", "Instruktion"), 2),
@@ -140,8 +144,13 @@ def test_faulty_calls_get_one_line_and_their_code(arguments: tuple[str, ...], co
     done = trnscope(*(a.format(**places) for a in arguments))
     assert done.returncode == code, done.stderr
     assert done.stdout == "" and "Traceback" not in done.stderr
-    lines = [line for line in done.stderr.splitlines() if line and not line.startswith((" ", "usage:"))]
-    assert len(lines) == 1 and lines[0].startswith("trnscope")
+    assert done.stderr.startswith("trnscope: ") and done.stderr.count("\n") == 1
+    if "{file}" not in arguments:
+        answered = trnscope(*(a.format(**places) for a in arguments), "--json")
+        schema = json.loads(resources.files("explorer.report").joinpath("schemas", "error.json").read_text())
+        answer = json.loads(answered.stdout)
+        jsonschema.validate(answer, schema)
+        assert (answer["exit_code"], answered.returncode) == (code, code) and answered.stderr.count("\n") == 1
 
 
 def test_suggestions_for_what_is_nearly_right(profile: str) -> None:
@@ -159,6 +168,29 @@ def test_a_reader_that_has_seen_enough_is_no_error(profile: str) -> None:
         child.stdout.close()
         assert child.stderr.read() == b""
         assert child.wait(60) == 0
+
+
+def test_an_interrupted_query_ends_at_once_and_quietly(profile: str) -> None:
+    sql = "SELECT count(*) FROM Instruction a, Instruction b, Instruction c, Instruction d, Instruction e WHERE a.id + e.id > 3"
+    run = "import sys; from explorer.commands import main; print('ready', flush=True); sys.exit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", run, "query", profile, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        time.sleep(2)
+        assert child.poll() is None, "the query was to outlast the wait"
+        child.send_signal(signal.SIGINT)
+        assert (*child.communicate(timeout=60), child.returncode) == ("", "", 130)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_gets_one_line(profile: str) -> None:
+    run = "import sys; from explorer.commands import main; sys.exit(main())"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", run, "info", profile], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "space" in done.stderr
 
 
 def test_reading_verbs_import_no_terminal_interface_and_no_framework(profile: str) -> None:

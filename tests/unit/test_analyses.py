@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from explorer.analysis import intervals
 from explorer.analysis.info import info
-from explorer.analysis.instructions import Selection, instructions
+from explorer.analysis.instructions import ORDERS, Selection, instructions
 from explorer.analysis.layers import OTHER, Layer, layers
 from explorer.analysis.lower_bound import lower_bound
 from explorer.analysis.query import query
@@ -124,6 +124,7 @@ def test_time_of_a_line_is_the_union_of_its_rows(size: int, seed: int) -> None:
         (Selection(layer="/net/attn"), [2, 3]),
         (Selection(layer="net/attn/"), [2, 3]),
         (Selection(layer="/net/at"), []),
+        (Selection(layer=OTHER), [5]),
         (Selection(place="7"), [2, 3, 4]),
         (Selection(place="k.py:7"), [2, 3, 4]),
         (Selection(place="lib/k.py:7"), [4]),
@@ -151,10 +152,26 @@ def test_order_limit_and_what_no_row_has() -> None:
     with pytest.raises(UsageError, match="no instruction has it"):
         instructions(profile(), Selection(engine="quantum"))
     assert instructions(Profile.from_tables({}), Selection()) is None
-    bare = instructions(
-        profile(Instruction=INSTRUCTION.select(["id", "start_ts", "end_ts", "engine", "opcode"])), Selection(layer="/net")
-    )
-    assert bare is not None and bare.total == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "column"),
+    [
+        (Selection(engine="tensor"), "engine"),
+        (Selection(opcode="MATMUL"), "opcode"),
+        (Selection(layer="/net"), "layer"),
+        (Selection(place="7"), "nki_source_location"),
+        (Selection(at=(3, None)), "end_ts"),
+        (Selection(at=(None, 3)), "start_ts"),
+    ],
+)
+def test_a_condition_on_what_was_not_captured_says_so(where: Selection, column: str) -> None:
+    nulls = pa.nulls(INSTRUCTION.num_rows, INSTRUCTION.schema.field(column).type)
+    without = INSTRUCTION.drop_columns(column)
+    for table in (without, without.append_column(column, nulls)):
+        for order in ORDERS:
+            found = instructions(profile(Instruction=table), where, order=order)
+            assert found is not None and (found.total, found.not_captured) == (0, (column,))
 
 
 def test_the_lower_bound_is_the_busiest_of_engines_and_dma() -> None:
@@ -196,7 +213,7 @@ def test_sql_reads_the_tables(sql: str, on_disk: bool, tmp_path: Path) -> None:
     if on_disk:
         writer.write(tmp_path / "p", {"Instruction": INSTRUCTION, "Metadata": METADATA})
         given_profile = open_profile(tmp_path / "p")
-    assert query(given_profile, sql).to_pylist() == SELECTS[sql]
+    assert query(given_profile, sql).rows.to_pylist() == SELECTS[sql]
 
 
 @pytest.mark.parametrize(
@@ -239,9 +256,18 @@ def test_sql_can_do_nothing_else(sql: str, tmp_path: Path) -> None:
     assert secret_local.num_rows == 1
 
 
-def test_a_table_that_was_not_captured_is_called_that() -> None:
+@pytest.mark.parametrize("name", ["CcOp", "ccop"])
+def test_a_table_that_was_not_captured_is_called_that(name: str) -> None:
     with pytest.raises(UsageError, match="CcOp is not captured"):
-        query(profile(), "SELECT * FROM CcOp")
+        query(profile(), f"SELECT * FROM {name}")
+
+
+def test_rows_beyond_the_limit_are_counted_and_not_held() -> None:
+    found = query(profile(), "SELECT a.id FROM Instruction a, range(1000000)", limit=70000)
+    assert (found.total, found.rows.num_rows) == (5_000_000, 70_000)
+    empty = query(profile(), "SELECT id, layer FROM Instruction WHERE id < 0", limit=3)
+    assert (empty.total, empty.rows.column_names) == (0, ["id", "layer"])
+    assert query(profile(), "SELECT id FROM Instruction ORDER BY id", limit=5).rows["id"].to_pylist() == [1, 2, 3, 4, 5]
 
 
 def test_source_text_stays_below_its_root(tmp_path: Path) -> None:

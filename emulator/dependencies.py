@@ -25,11 +25,12 @@ _OUTPUT = int(Dependency.OUTPUT_DEPENDENCE)
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _roomier(values: Any) -> Any:
-    """`values` with as much room again behind them."""
-    larger = np.empty(2 * len(values), dtype=np.int64)
-    for i in range(len(values)):
-        larger[i] = values[i]
+def _roomier(edges: Any) -> Any:
+    """`edges` with as much room again behind them."""
+    larger = np.empty((2 * len(edges), 3), dtype=np.int64)
+    for i in range(len(edges)):
+        for column in range(3):
+            larger[i, column] = edges[i, column]
     return larger
 
 
@@ -37,7 +38,7 @@ def _roomier(values: Any) -> Any:
 def _find(  # type: ignore[no-untyped-def]
     ptr, tensor, access, part_lo, part_hi, pattern, kept, address, previous_ptr, previous, engine, is_dma
 ) -> Any:
-    """(edge count per row, producers, kinds, waits, undecided overlaps): edges by consumer, producers rising."""
+    """(edge count per row, edges by consumer, undecided overlaps)."""
     rows = len(ptr) - 1
     tensors = len(address)
     # Newest-first lists of accesses by tensor: [0] writes, [1] reads; an access is named by its operand.
@@ -58,9 +59,8 @@ def _find(  # type: ignore[no-untyped-def]
     row_of = np.zeros(len(tensor), dtype=np.int64)
     seen = np.full((3, rows), -1, dtype=np.int64)
     degree = np.zeros(rows, dtype=np.int64)
-    producers = np.empty(4 * rows + 16, dtype=np.int64)
-    kinds = np.empty(4 * rows + 16, dtype=np.int64)
-    waits = np.empty(4 * rows + 16, dtype=np.int64)
+    # Producer, kind, whether the consumer waits.
+    edges = np.empty((4 * rows + 16, 3), dtype=np.int64)
     total = 0
     undecided = 0
     for row in range(rows):
@@ -114,12 +114,12 @@ def _find(  # type: ignore[no-untyped-def]
                             kind = _OUTPUT
                         if seen[kind, producer] != row:
                             seen[kind, producer] = row
-                            if total == len(producers):
-                                producers, kinds, waits = _roomier(producers), _roomier(kinds), _roomier(waits)
+                            if total == len(edges):
+                                edges = _roomier(edges)
                             # An engine reads and writes in order; only what it reads has to be complete.
                             in_order = engine[producer] == engine[row] and not is_dma[producer] and not is_dma[row]
-                            producers[total], kinds[total] = producer, kind
-                            waits[total] = not (in_order and (kind != _FLOW or accumulating))
+                            edges[total, 0], edges[total, 1] = producer, kind
+                            edges[total, 2] = not (in_order and (kind != _FLOW or accumulating))
                             total += 1
                         # What this write covers is never looked at again; what covers this access settles it.
                         outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
@@ -159,15 +159,7 @@ def _find(  # type: ignore[no-untyped-def]
                     newest[reads, own] = use
                     below[reads, use], head[reads, own] = head[reads, own], use
         degree[row] = total - begin
-        # Insertion sort by producer: rows have few edges.
-        for i in range(begin + 1, total):
-            p, k, w = producers[i], kinds[i], waits[i]
-            j = i - 1
-            while j >= begin and (producers[j] > p or (producers[j] == p and kinds[j] > k)):
-                producers[j + 1], kinds[j + 1], waits[j + 1] = producers[j], kinds[j], waits[j]
-                j -= 1
-            producers[j + 1], kinds[j + 1], waits[j + 1] = p, k, w
-    return degree, producers[:total], kinds[:total], waits[:total], undecided
+    return degree, edges[:total], undecided
 
 
 def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_]) -> tuple[Dependencies, tuple[str, ...]]:
@@ -180,7 +172,7 @@ def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_
     part_lo = operands.partition_start.astype(np.int64)
     # In HBM there are no partitions: one for all.
     part_hi = part_lo + np.maximum(operands.partitions.astype(np.int64), 1)
-    degree, producers, kinds, waits, undecided = _find(
+    degree, edges, undecided = _find(
         operands.ptr,
         operands.tensor.astype(np.int64),
         operands.access.astype(np.int64),
@@ -195,7 +187,8 @@ def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_
         is_dma,
     )
     ptr = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
-    found = Dependencies(ptr, producers.astype(np.int32), kinds.astype(np.int8), waits != 0)
+    edges = edges[np.lexsort((edges[:, 1], edges[:, 0], np.repeat(np.arange(len(program)), degree)))]
+    found = Dependencies(ptr, edges[:, 0].astype(np.int32), edges[:, 1].astype(np.int8), edges[:, 2] != 0)
     warnings: tuple[str, ...] = ()
     if undecided:
         warnings = (f"{undecided:,} pairs of access patterns were too intricate to compare and count as overlapping",)

@@ -75,7 +75,7 @@ def _run(  # type: ignore[no-untyped-def]
     p_start, p_end, p_bytes = np.empty(packet_count), np.empty(packet_count), np.empty(packet_count, dtype=np.int64)
     n_packets = 0
     while True:
-        best, who = never, -1
+        best, who, best_able = never, -1, 0.0
         for s in range(streams):
             if position[s] == stream_ptr[s + 1]:
                 continue
@@ -103,7 +103,7 @@ def _run(  # type: ignore[no-untyped-def]
                 able = max(able, max(loaded[s], array_free[s]))
             time = max(able, ready[s])
             if time < best:
-                best, who = time, s
+                best, who, best_able = time, s, able
         for q in range(queues):
             if at[q] == queue_ptr[q + 1]:
                 continue
@@ -121,14 +121,9 @@ def _run(  # type: ignore[no-untyped-def]
         if who < streams:
             s = who
             row = stream_rows[position[s]]
-            able = free[s]
-            if unit[row] == _LOAD:
-                able = max(able, loaded[s])
-            elif unit[row] == _MATMUL:
-                able = max(able, max(loaded[s], array_free[s]))
             start[row], end[row] = best, best + latency[row]
-            if best > able:
-                wait[row], blocked_by[row] = best - able, last[s]
+            if best > best_able:
+                wait[row], blocked_by[row] = best - best_able, last[s]
             awaited[row] = last_other[s]
             free[s] = best
             if unit[row] == _LOAD:

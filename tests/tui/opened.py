@@ -28,7 +28,9 @@ def explorer(
     """The application; its profile is called `small` wherever its path would stand."""
     model = Model(profile if profile is not None else small.profile())
     chosen = None if select is None else model.find("Instruction", select)
-    return Explorer(model, Start("small", at, chosen, root, None, ascii_only))
+    app = Explorer(model, Start("small", at, chosen, root, None, ascii_only))
+    app.theme = "textual-dark"
+    return app
 
 
 async def settled(pilot: Pilot[None]) -> None:

@@ -82,7 +82,7 @@ def test_it_starts_answers_keys_and_leaves_the_terminal_as_it_was(terminal: Term
     shown = terminal.wait(lambda s: "waited for (2)" in s and "tile" in s)
     assert "emulated" in shown
     assert "MATMUL 3" in shown
-    assert terminal.value("alternate_on") == "1"
+    assert [terminal.value(m) for m in ("alternate_on", "mouse_any_flag")] == ["1", "1"]
     terminal.press("[")
     terminal.wait(lambda s: "trnscope tui p --select 3" in s)
     terminal.press("w", "w", "2")
@@ -108,6 +108,18 @@ def test_a_mistake_is_one_line_before_the_screen_is_touched(terminal: Terminal, 
     shown = terminal.wait(lambda s: "left with 2" in s)
     assert "--select '4000': p draws no such row" in shown
     assert "Traceback" not in shown
+
+
+def test_ascii_and_no_mouse(terminal: Terminal, tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    terminal.type(f"{_typed('tui p --ascii --no-mouse --at 2us..5us')}; echo left with $?")
+    terminal.press("Enter")
+    shown = terminal.wait(lambda s: "EVENT_SEMAPHORE" in s or "MATMUL" in s)
+    assert shown.isascii()
+    assert "3.000 us from 2.000 us" in shown
+    assert terminal.value("mouse_any_flag") == "0"
+    terminal.press("q")
+    terminal.wait(lambda s: "left with 0" in s)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ from explorer.text import safe
 
 #: Names longer than this are cut in reports.
 NAME_LIMIT = 200
-_SPECIAL = re.compile(r"([\\`*\[\]<>|~&$])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
+#: A pipe in a table ends its cell unless an odd number of backslashes stands before it.
+_PIPE = re.compile(r"(\\*)\|")
+#: A colon before slashes would make a link of an address.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&$]|:(?=//))|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
 #: Words that would begin a list, a heading or a rule where they begin a line; other marks are escaped everywhere.
 _BLOCK = re.compile(r"[-+]|#{1,6}|=+|-{2,}|\d{1,9}[.)]")
 
@@ -21,7 +24,7 @@ def code(text: str, limit: int = NAME_LIMIT, *, cell: bool = False) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
     span = f"{fence}{pad}{shown}{pad}{fence}"
-    return span.replace("\\|", "\\\\|").replace("|", "\\|") if cell else span
+    return _PIPE.sub(lambda m: m[1] + ("\\\\|" if len(m[1]) % 2 else "\\|"), span) if cell else span
 
 
 def prose(text: str, limit: int = 2000) -> str:

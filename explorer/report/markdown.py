@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from explorer.report.build import Report, SourceLine
@@ -18,7 +19,7 @@ _EVIDENCE = {
     "unknown": "the profile does not say whether it was emulated or measured",
 }
 #: Longest name in a table's cell.
-_CELL = 44
+_CELL = 36
 #: Columns that a line's place and text share.
 _WIDTH = 70
 _INDENT = "   "
@@ -26,7 +27,7 @@ _INDENT = "   "
 
 def render(report: Report, max_bytes: int = MAX_BYTES) -> str:
     """The Markdown text, at most `max_bytes` long in UTF-8; where that cuts lines off, the last line says how many."""
-    lines = [*_head(report), *_engines(report), *_findings(report), *_layers(report), *_lines(report), *_quality(report)]
+    lines = [*_head(report), *_engines(report), *_findings(report), *_quality(report), *_layers(report), *_lines(report)]
     return _cut(lines, max_bytes)
 
 
@@ -43,13 +44,22 @@ def _head(report: Report) -> list[str]:
             f"{format_time(b.bound_ns)}: {b.engine} is at work that long, {_percent(b.bound_ns / max(b.total_ns, 1))} of the time"
         )
         facts.append(("lower bound", prose(text).split()))
-    facts += [(label, [code(value)]) for label, value in report.facts.items()]
+    facts += [(label, _values(value)) for label, value in report.facts.items()]
     facts.append(("physical cores", [str(report.cores) if report.cores is not None else "not captured"]))
     facts.append(("profile", [code(str(report.profile.path))]))
     facts.append(("written by", [code(report.made_by) if report.made_by else "not captured"]))
     for label, words in facts:
         lines += wrap(words, f"- {label}: ", "  ")
     return lines
+
+
+def _values(text: str) -> list[str]:
+    """A value as code; each argument on its own where it is a JSON object of them."""
+    try:
+        loaded = json.loads(text)
+    except ValueError:
+        loaded = None
+    return [code(f"{name}={value}") for name, value in loaded.items()] if isinstance(loaded, dict) else [code(text)]
 
 
 def _engines(report: Report) -> list[str]:

@@ -88,26 +88,25 @@ class Facts:
         """The instructions; empty where they were not captured."""
         names = ["id", "start_ts", "end_ts", "engine", "opcode", "layer", "nki_source_location", "pcore_idx"]
         table = self.profile.table("Instruction", names)
-        table = pa.table({n: pa.array([], pa.int64()) for n in names}) if table is None else table
+        table = _empty(names) if table is None else table
         row = self._of_core(table)
-        table = table.take(pa.array(row))
-        engine, opcode = Coded.of(table["engine"].cast(pa.string())), Coded.of(table["opcode"].cast(pa.string()))
+        engine, opcode = _coded(table["engine"], row), _coded(table["opcode"], row)
         engines = tuple(dict.fromkeys(canonical(n) for n in engine.names))
         codes = np.array([engines.index(canonical(n)) for n in engine.names] + [-1], np.int64)[engine.codes]
-        known = valid(table["start_ts"]) & valid(table["end_ts"])
+        known = (valid(table["start_ts"]) & valid(table["end_ts"]))[row]
         idle = np.array([n in WAITS for n in opcode.names] + [False])[opcode.codes]
         setup = np.array([n in SETUP or n.upper().startswith(_DMA_PREFIX) for n in opcode.names] + [False])[opcode.codes]
         computing = np.array([n in COMPUTE for n in engines] + [False])[codes]
         return Instructions(
             row=row,
-            id=integers(table["id"], -1),
-            start=integers(table["start_ts"], 0),
-            end=integers(table["end_ts"], 0),
+            id=integers(table["id"], -1)[row],
+            start=integers(table["start_ts"], 0)[row],
+            end=integers(table["end_ts"], 0)[row],
             engine=codes,
             engines=engines,
             opcode=opcode,
-            layer=Coded.of(table["layer"].cast(pa.string())),
-            place=Coded.of(table["nki_source_location"].cast(pa.string())),
+            layer=_coded(table["layer"], row),
+            place=_coded(table["nki_source_location"], row),
             works=known & ~idle,
             computes=known & ~idle & ~setup & computing,
         )
@@ -129,28 +128,26 @@ class Facts:
             "ts_instruction_id",
         ]
         table = self.profile.table("DmaPacketAggregated", names)
-        table = pa.table({n: pa.array([], pa.int64()) for n in names}) if table is None else table
+        table = _empty(names) if table is None else table
         row = self._of_core(table)
-        start = integers(table["start_ts"], 0)[row]
-        row = row[np.argsort(start, kind="stable")]
-        table = table.take(pa.array(row))
-        start, end = integers(table["start_ts"], 0), integers(table["end_ts"], 0)
-        trigger, seen = _numbers(table["trigger"]), _numbers(table["ts_visible_ts"])
-        sides = [_numbers(table[f"{side}_num_sbuf_partitions"]) for side in ("read", "write")]
-        dest = Coded.of(table["dest"].cast(pa.string()))
+        row = row[np.argsort(integers(table["start_ts"], 0)[row], kind="stable")]
+        start, end = integers(table["start_ts"], 0)[row], integers(table["end_ts"], 0)[row]
+        trigger, seen = _numbers(table["trigger"])[row], _numbers(table["ts_visible_ts"])[row]
+        sides = [_numbers(table[f"{side}_num_sbuf_partitions"])[row] for side in ("read", "write")]
+        dest = _coded(table["dest"], row)
         return Transfers(
             row=row,
             start=start,
             end=end,
             trigger=np.where((trigger >= 0) & (trigger <= start), trigger, start),
             seen=np.maximum(seen, end),
-            nbytes=_numbers(table["transfer_bytes"]),
-            descriptor_bytes=_numbers(table["ts_descriptor_bytes"]),
+            nbytes=_numbers(table["transfer_bytes"])[row],
+            descriptor_bytes=_numbers(table["ts_descriptor_bytes"])[row],
             partitions=np.maximum(*sides),
-            queue=Coded.of(table["queue_name"].cast(pa.string())),
-            variable=Coded.of(table["variable"].cast(pa.string())),
+            queue=_coded(table["queue_name"], row),
+            variable=_coded(table["variable"], row),
             to_sbuf=np.array(["SB" in n for n in dest.names] + [False])[dest.codes],
-            instruction=_positions(self.instructions.id, _numbers(table["ts_instruction_id"])),
+            instruction=_positions(self.instructions.id, _numbers(table["ts_instruction_id"])[row]),
         )
 
     def of_starter(self, coded: Coded) -> Int:
@@ -221,6 +218,16 @@ def _core(profile: Profile) -> int:
     sums = table.group_by("pcore_idx", use_threads=False).aggregate([("duration_ns", "sum")]).sort_by("pcore_idx").to_pylist()
     longest = max((r for r in sums if r["pcore_idx"] is not None), key=lambda r: r["duration_ns_sum"] or 0)
     return int(longest["pcore_idx"])
+
+
+def _empty(names: Sequence[str]) -> pa.Table:
+    return pa.table({name: pa.nulls(0, pa.int64()) for name in names})
+
+
+def _coded(column: pa.ChunkedArray, row: Int) -> Coded:
+    """The text column's codes of those rows."""
+    coded = Coded.of(column.cast(pa.string()))
+    return Coded(coded.codes[row], coded.names)
 
 
 def _numbers(column: pa.ChunkedArray) -> Int:

@@ -23,7 +23,7 @@ from explorer.store.arrays import integers, valid
 from explorer.text import safe
 
 #: Rows that are encoded at a time.
-CHUNK = 16_384
+CHUNK = 32_768
 _NAME_LIMIT = 200
 #: Up to this many codes a table of all is faster than sorting.
 _FEW_CODES = 65_536

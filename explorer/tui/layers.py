@@ -79,7 +79,7 @@ class Layers(Lines):
 
     def line(self, number: int) -> Text:
         if not self._shown:
-            return Text(self._why_not, style="italic dim")
+            return Text(name(self._why_not), style="italic dim")
         node, width = self._shown[number], self.content_size.width
         fold = ("▾ " if node.path in self._open else "▸ ") if node.parent else "  "
         mark = "*" if node.path == self.lit else " "

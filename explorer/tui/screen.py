@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from explorer.analysis.source_text import Sources
+from explorer.store.errors import ProfileError
 from explorer.tui import bars
 from explorer.tui.details import Details
 from explorer.tui.events import INSTRUCTIONS, Ref
@@ -23,7 +24,7 @@ from explorer.tui.help import Help
 from explorer.tui.keys import KEYS
 from explorer.tui.layers import Layers, Node
 from explorer.tui.lines import Pane, name
-from explorer.tui.model import Hits, Model
+from explorer.tui.model import Dependency, Hits, Model
 from explorer.tui.source import LineFigures, Source
 from explorer.tui.timeline import COLOUR_BY, Timeline
 from explorer.tui.view import View
@@ -110,8 +111,12 @@ class Main(Screen[None]):
         self._update()
 
     def _compute(self) -> None:
-        nodes, lines = self.model.figures()
-        self.app.call_from_thread(self._computed, nodes, lines)
+        try:
+            nodes, lines = self.model.figures()
+        except ProfileError as error:
+            self.app.call_from_thread(self.layer_tree.fill, [], str(error))
+        else:
+            self.app.call_from_thread(self._computed, nodes, lines)
 
     def _computed(self, nodes: list[Node], lines: dict[tuple[str, int], LineFigures]) -> None:
         self.layer_tree.fill(nodes)
@@ -152,9 +157,10 @@ class Main(Screen[None]):
 
     def _update(self) -> None:
         """Bring every pane to the present state."""
+        self._said = ""
         before, after = [], []
         if self.selected is not None:
-            before, after = self.model.predecessors(self.selected), self.model.successors(self.selected)
+            before, after = self._edges(self.selected, -1), self._edges(self.selected, 1)
         marks = [(d.ref, "<") for d in before[:_MARKED] if d.ref] + [(d.ref, ">") for d in after[:_MARKED] if d.ref]
         self.timeline.show(self.view, self.track, self.selected, marks)
         self.details.show(self.selected, before, after)
@@ -166,8 +172,16 @@ class Main(Screen[None]):
         self.layer_tree.follow(layer)
         self._tell()
 
+    def _edges(self, ref: Ref, which: int) -> list[Dependency]:
+        try:
+            return self.model.predecessors(ref) if which < 0 else self.model.successors(ref)
+        except ProfileError as error:
+            self.say(name(str(error)))
+            return []
+
     def _look(self) -> None:
         """Only the window changed."""
+        self._said = ""
         self.timeline.show(self.view, self.track, self.selected, self.timeline.neighbours)
         self._tell()
 
@@ -227,10 +241,6 @@ class Main(Screen[None]):
     @property
     def _pane(self) -> Pane:
         return self.focused if isinstance(self.focused, Pane) else self.timeline
-
-    def on_key(self, event: events.Key) -> None:
-        if self._said:
-            self.say("")
 
     def action_zoom(self, factor: float) -> None:
         self.view = self.view.zoom(factor)
@@ -303,8 +313,7 @@ class Main(Screen[None]):
         if not self.model.has_flow:
             self.say("dependencies: not captured")
             return
-        edges = self.model.predecessors(self.selected) if which < 0 else self.model.successors(self.selected)
-        ref = next((e.ref for e in edges if e.ref), None)
+        ref = next((e.ref for e in self._edges(self.selected, which) if e.ref), None)
         if ref is None:
             self.say("no predecessor" if which < 0 else "no successor")
         else:

@@ -55,7 +55,9 @@ class Spans:
         furthest = np.concatenate(([True], self._reach[1:] > self._reach[:-1])) if len(start) else np.zeros(0, bool)
         self._reacher: Index = np.maximum.accumulate(np.where(furthest, np.arange(len(start)), 0)).astype(np.int32)
         busy_start, busy_end = intervals.union(self.start, self.end)
-        self._busy_at = np.column_stack((busy_start, busy_end)).ravel().astype(np.float64)
+        # As floats from the first start on: exact for 104 days, wherever the profile's clock began.
+        self._origin = int(self.start[0]) if len(start) else 0
+        self._busy_at = (np.column_stack((busy_start, busy_end)).ravel() - self._origin).astype(np.float64)
         self._busy = np.repeat(np.concatenate(([0], np.cumsum(busy_end - busy_start))), 2)[1:-1].astype(np.float64)
         self.light(None)
 
@@ -95,24 +97,26 @@ class Spans:
 
         Of the spans that begin in an eighth of a cell, the longest shows; of those that run on into it, the one that ends last.
         """
-        edges = first + (last - first) * np.arange(width * PARTS + 1) / (width * PARTS)
-        shown = self._longest(edges).reshape(width, PARTS)
-        edge = edges[::PARTS]
+        parts = width * PARTS
+        # Edges between parts, rounded down and up: in whole nanoseconds, so that none is off by one at any zoom.
+        at = (last - first) * np.arange(parts + 1)
+        low, high = first + at // parts, first - (-at // parts)
+        shown = self._longest(low, high).reshape(width, PARTS)
+        low, high = low[::PARTS], high[::PARTS]
         # Spans touching [a, b): those that began before b, less those that ended by a.
-        count = np.searchsorted(self.start, np.ceil(edge[1:]).astype(np.int64)) - np.searchsorted(
-            self._ends, np.floor(edge[:-1]).astype(np.int64), "right"
-        )
-        busy = np.diff(np.interp(edge, self._busy_at, self._busy)) if len(self._busy) else np.zeros(width)
-        return self._cells(shown, edge, count, busy / ((last - first) / width))
+        count = np.searchsorted(self.start, high[1:]) - np.searchsorted(self._ends, low[:-1], "right")
+        exact = first - self._origin + (last - first) * np.arange(width + 1) / width
+        busy = np.diff(np.interp(exact, self._busy_at, self._busy)) if len(self._busy) else np.zeros(width)
+        return self._cells(shown, low, high, count, busy / ((last - first) / width))
 
-    def _longest(self, edges: NDArray[np.float64]) -> Index:
+    def _longest(self, low: Int, high: Int) -> Index:
         """Position of the span that shows between each two edges, or -1."""
         if not len(self):
-            return np.full(len(edges) - 1, -1, np.int32)
-        begin = np.searchsorted(self.start, np.ceil(edges).astype(np.int64))
+            return np.full(len(low) - 1, -1, np.int32)
+        begin = np.searchsorted(self.start, high)
         before, after = begin[:-1], begin[1:]
         earlier = np.maximum(before - 1, 0)
-        runs_on = (before > 0) & (self._reach[earlier] > np.floor(edges[:-1]))
+        runs_on = (before > 0) & (self._reach[earlier] > low[:-1])
         shown: Index = np.where(runs_on, self._reacher[earlier], -1).astype(np.int32)
         begins = np.flatnonzero(after > before)
         if len(begins):
@@ -121,29 +125,24 @@ class Spans:
             shown[begins] = np.where((old < 0) | (self._rank[new] > self._rank[old]), new, old)
         return shown
 
-    def _cells(self, shown: Index, edge: NDArray[np.float64], count: Int, busy: NDArray[np.float64]) -> Cells:
+    def _cells(self, shown: Index, low: Int, high: Int, count: Int, busy: NDArray[np.float64]) -> Cells:
         width = len(count)
         head, tail = shown[:, 0], shown[:, -1]
-        rows = np.arange(width)
         best = np.where(shown >= 0, self._rank[shown] if len(self) else -1, -1).argmax(axis=1)
-        top = shown[rows, best]
+        top = shown[np.arange(width), best]
         kind = np.where(count > 1, Kind.SHARED, np.where(count == 1, Kind.FULL, Kind.IDLE)).astype(np.uint8)
         left, right = top.copy(), top.copy()
         eighths = np.clip(np.rint(busy * PARTS), 1, PARTS - 1).astype(np.uint8)
+        covered, in_head, in_tail = ((shown == one[:, None]).sum(axis=1) for one in (top, head, tail))
         if len(self):
-            drawn_end = np.maximum(self.end[top], self.start[top] + 1)
-            inside = (self.start[top] >= edge[:-1]) & (drawn_end <= edge[1:])
-            covered = (shown == top[:, None]).sum(axis=1)
+            inside = (self.start[top] >= high[:-1]) & (np.maximum(self.end[top], self.start[top] + 1) <= low[1:])
             alone = (count == 1) & ~inside & (covered < PARTS)
-            at_left = alone & (head == top)
-            at_right = alone & (head != top)
-            kind[at_left | at_right] = Kind.SPLIT
+            at_left, at_right = alone & (head == top), alone & (head != top)
+            kind[alone] = Kind.SPLIT
             right[at_left], eighths[at_left] = -1, covered[at_left]
             left[at_right], eighths[at_right] = -1, PARTS - covered[at_right]
-        pair = (count == 2) & (head >= 0) & (tail >= 0) & (head != tail)
-        in_head, in_tail = (shown == head[:, None]).sum(axis=1), (shown == tail[:, None]).sum(axis=1)
         idle = PARTS - in_head - in_tail
-        pair &= idle == (shown < 0).sum(axis=1)
+        pair = (count == 2) & (head >= 0) & (tail >= 0) & (head != tail) & (idle == (shown < 0).sum(axis=1))
         kind[pair] = Kind.SPLIT
         left[pair], right[pair], eighths[pair] = head[pair], tail[pair], in_head[pair]
         # A gap stays visible: the shorter of its two neighbours makes room, and is still seen in the next cell.

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from explorer.store import writer
+from explorer.store import reader, writer
+from explorer.tui.keys import KEYS
 from tests import synthetic
 from tests.synthetic import HOSTILE
 from tests.tui import small
@@ -113,3 +114,26 @@ async def test_a_frame_of_a_large_profile_is_drawn_at_once() -> None:
                 timeline.render_line(y)
             took.append(time.process_time() - begin)
         assert statistics.median(took) < 0.05
+
+
+async def test_a_damaged_table_is_said_and_the_rest_works(tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    profile = reader.open(tmp_path / "p")
+    file = tmp_path / "p" / "Flow.parquet"
+    data = file.read_bytes()
+    file.write_bytes(b"\0" * (len(data) // 2) + data[len(data) // 2 :])
+    app = explorer(profile, select=4)
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        assert "damaged Parquet file" in text(app)
+        await pilot.press("w", "l", "2", "j", "enter")
+        assert "ACTIVATE" in text(app)
+
+
+async def test_the_palette_offers_every_action() -> None:
+    app = explorer(select=4)
+    async with app.run_test(size=LARGE):
+        offered = {command.title: command.callback for command in app.get_system_commands(app.screen)}
+        assert set(offered) == {key.help for key in KEYS}
+        await offered["zoom in faster"]()
+        assert app.main.view.span < 5_000

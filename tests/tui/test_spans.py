@@ -72,6 +72,17 @@ def test_a_gap_of_an_eighth_of_a_cell_is_seen() -> None:
     assert (cells.left[1], cells.right[1], cells.eighths[1]) == (0, -1, 6)
 
 
+@given(SPANS, WINDOWS, st.sampled_from([-(10**9), 10**15, 1_700_000_000 * 10**9]))
+def test_cells_do_not_depend_on_when_the_clock_began(
+    pairs: list[tuple[int, int]], window: tuple[int, int, int], began: int
+) -> None:
+    first, length, width = window
+    here = _spans(pairs).sample(first, first + length, width)
+    there = _spans([(s + began, n) for s, n in pairs]).sample(first + began, first + began + length, width)
+    for column in ("kind", "left", "right", "eighths", "count"):
+        assert getattr(here, column).tolist() == getattr(there, column).tolist()
+
+
 def test_edges_of_neighbours_share_a_cell() -> None:
     cells = _spans([(0, 11), (11, 13)]).sample(0, 24, 3)
     assert cells.kind.tolist() == [Kind.FULL, Kind.SPLIT, Kind.FULL]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from emulator.compiled import compiled
 from emulator.errors import EmulatorError
 from emulator.program import Frame, Int, Program, Space
 from emulator.targets import Target
@@ -41,7 +41,7 @@ class Layout:
     previous: Int
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _place(order, size, first, last, capacity, alignment, bank, best_fit, address, before, after):  # type: ignore[no-untyped-def]
     """Gives `address` to the tensors in `order`; the pairs (before, after) are who lay there last.
 

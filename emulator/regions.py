@@ -1,4 +1,6 @@
-"""When two access patterns touch a common byte, and when one covers the other: exact, compiled, on normalised patterns.
+"""When two access patterns touch a common byte, when one covers the other, and which instructions that ties: exact and compiled.
+
+What calls each other compiled stands in this one file: numba's cache knows a function by the file it is in, not by what it calls.
 
 A normalised pattern is a row of integers: the bytes it spans (`LO` to `HI`), the contiguous bytes of its innermost run (`WIDTH`),
 the number of its dimensions (`COUNT`), their sizes (from `SIZE` on) and their strides (from `STRIDE` on, falling and positive).
@@ -10,9 +12,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-from emulator.program import PATTERN_DIMS
+from emulator.compiled import compiled
+from emulator.program import PATTERN_DIMS, Access, Dependency
 
 LO: Final = 0
 HI: Final = 1
@@ -23,9 +25,14 @@ STRIDE: Final = SIZE + PATTERN_DIMS
 COLUMNS: Final = STRIDE + PATTERN_DIMS
 #: Steps of the search for a common byte after which two patterns count as overlapping.
 SEARCH_LIMIT: Final = 4096
+_READ, _WRITE, _ACCUMULATE, _INDIRECT = int(Access.READ), int(Access.WRITE), int(Access.ACCUMULATE), int(Access.INDIRECT)
+#: Accesses in a block.
+_BLOCK = 64
+_FLOW, _ANTI = int(Dependency.FLOW_DEPENDENCE), int(Dependency.ANTI_DEPENDENCE)
+_OUTPUT = int(Dependency.OUTPUT_DEPENDENCE)
 
 
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled
 def normalise(offset: Any, itemsize: Any, size: Any, stride: Any) -> Any:
     """The normalised patterns of all operands, one row each."""
     n, dims = size.shape
@@ -69,7 +76,7 @@ def normalise(offset: Any, itemsize: Any, size: Any, stride: Any) -> Any:
     return result
 
 
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled
 def overlap(a: Any, b: Any, shift: Any) -> Any:
     """1 where patterns a and b (moved up by `shift`) share a byte, 0 where not, 2 where the search was given up."""
     if b[LO] + shift >= a[HI] or b[HI] + shift <= a[LO]:
@@ -124,7 +131,7 @@ def overlap(a: Any, b: Any, shift: Any) -> Any:
     return 2
 
 
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled
 def covers(a: Any, b: Any, shift: Any) -> Any:
     """True only if pattern a touches every byte of pattern b (moved up by `shift`); False where that is not plain."""
     rest = b[LO] + shift - a[LO]
@@ -155,3 +162,141 @@ def covers(a: Any, b: Any, shift: Any) -> Any:
         need += b[STRIDE + j] * (b[SIZE + j] - 1)
         j += 1
     return rest + need <= a[WIDTH]
+
+
+@compiled
+def _roomier(edges: Any) -> Any:
+    """`edges` with as much room again behind them."""
+    larger = np.empty((2 * len(edges), 3), dtype=np.int64)
+    for i in range(len(edges)):
+        for column in range(3):
+            larger[i, column] = edges[i, column]
+    return larger
+
+
+@compiled
+def find(  # type: ignore[no-untyped-def]
+    ptr, tensor, access, part_lo, part_hi, pattern, kept, address, previous_ptr, previous, engine, is_dma
+) -> Any:
+    """(edge count per row, edges by consumer, undecided overlaps)."""
+    rows = len(ptr) - 1
+    tensors = len(address)
+    # Newest-first lists of accesses by tensor: [0] writes, [1] reads; an access is named by its operand.
+    head = np.full((2, tensors), -1, dtype=np.int64)
+    below = np.full((2, len(tensor)), -1, dtype=np.int64)
+    gone = np.zeros((2, len(tensor)), dtype=np.bool_)
+    # Accesses of a list in blocks of neighbours, with what they span together: one look passes over a block that is far away.
+    block_of = np.zeros((2, len(tensor)), dtype=np.int64)
+    in_block = np.zeros((2, tensors), dtype=np.int64)
+    most = 2 * (len(tensor) // _BLOCK + tensors + 1)
+    block_lo, block_hi, block_below = (
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+    )
+    newest = np.zeros((2, tensors), dtype=np.int64)
+    blocks = 0
+    row_of = np.zeros(len(tensor), dtype=np.int64)
+    seen = np.full((3, rows), -1, dtype=np.int64)
+    degree = np.zeros(rows, dtype=np.int64)
+    # Producer, kind, whether the consumer waits.
+    edges = np.empty((4 * rows + 16, 3), dtype=np.int64)
+    total = 0
+    undecided = 0
+    for row in range(rows):
+        begin = total
+        for use in range(ptr[row], ptr[row + 1]):
+            row_of[use] = row
+        # What is only read first: a write drops the accesses that it covers.
+        for turn in range(2 * (ptr[row + 1] - ptr[row])):
+            use = ptr[row] + turn % (ptr[row + 1] - ptr[row])
+            own = tensor[use]
+            writing = (access[use] & _WRITE) != 0
+            if not kept[own] or writing != (turn >= ptr[row + 1] - ptr[row]):
+                continue
+            accumulating = (access[use] & _ACCUMULATE) != 0
+            # The tensor itself, then those whose bytes it took over.
+            settled = False
+            for where in range(-1, previous_ptr[own + 1] - previous_ptr[own] if writing else 0):
+                if settled:
+                    break
+                other = own if where < 0 else previous[previous_ptr[own] + where]
+                shift = np.int64(0) if where < 0 else address[own] - address[other]
+                oldest = np.int64(-1)
+                for reads in range(2 if writing else 1):
+                    # The access before in the list; where a block was passed over it is not known (`lost`).
+                    before, lost = np.int64(-1), False
+                    old = head[reads, other]
+                    while old >= 0 and (reads == 0 or row_of[old] > oldest):
+                        block = block_of[reads, old]
+                        if block_lo[block] >= pattern[use, HI] + shift or block_hi[block] <= pattern[use, LO] + shift:
+                            before, old = np.int64(-1), block_below[block]
+                            lost = True
+                            continue
+                        following = below[reads, old]
+                        # Most accesses are far apart: that is seen here, without the price of a call.
+                        apart = pattern[old, LO] >= pattern[use, HI] + shift or pattern[old, HI] <= pattern[use, LO] + shift
+                        apart |= part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]
+                        if apart or gone[reads, old] or row_of[old] == row:
+                            before, old, lost = old, following, False
+                            continue
+                        common = overlap(pattern[old], pattern[use], shift)
+                        if common == 0:
+                            before, old, lost = old, following, False
+                            continue
+                        undecided += common == 2
+                        producer = row_of[old]
+                        if reads == 1:
+                            kind = _ANTI
+                        elif where < 0 and ((access[use] & _READ) != 0 or accumulating):
+                            kind = _FLOW
+                        else:
+                            kind = _OUTPUT
+                        if seen[kind, producer] != row:
+                            seen[kind, producer] = row
+                            if total == len(edges):
+                                edges = _roomier(edges)
+                            # An engine reads and writes in order; only what it reads has to be complete.
+                            in_order = engine[producer] == engine[row] and not is_dma[producer] and not is_dma[row]
+                            edges[total, 0], edges[total, 1] = producer, kind
+                            edges[total, 2] = not (in_order and (kind != _FLOW or accumulating))
+                            total += 1
+                        # What this write covers is never looked at again; what covers this access settles it.
+                        outside = part_lo[use] <= part_lo[old] and part_hi[use] >= part_hi[old]
+                        direct = where < 0 and writing and (access[use] & _INDIRECT) == 0
+                        if direct and outside and covers(pattern[use], pattern[old], shift):
+                            gone[reads, old] = True
+                            if before >= 0:
+                                below[reads, before] = following
+                            elif not lost:
+                                head[reads, other] = following
+                        else:
+                            before, lost = old, False
+                        inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
+                        direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
+                        if direct and covers(pattern[old], pattern[use], shift):
+                            oldest = producer
+                            settled |= where < 0
+                            break
+                        old = following
+        for use in range(ptr[row], ptr[row + 1]):
+            if kept[tensor[use]] and pattern[use, HI] > pattern[use, LO]:
+                for reads in range(2):
+                    if (access[use] & (_READ if reads == 1 else _WRITE)) == 0:
+                        continue
+                    own = tensor[use]
+                    if in_block[reads, own] % _BLOCK == 0:
+                        block_lo[blocks], block_hi[blocks] = pattern[use, LO], pattern[use, HI]
+                        block_below[blocks] = head[reads, own]
+                        block_of[reads, use] = blocks
+                        blocks += 1
+                    else:
+                        block = block_of[reads, newest[reads, own]]
+                        block_of[reads, use] = block
+                        block_lo[block] = min(block_lo[block], pattern[use, LO])
+                        block_hi[block] = max(block_hi[block], pattern[use, HI])
+                    in_block[reads, own] += 1
+                    newest[reads, own] = use
+                    below[reads, use], head[reads, own] = head[reads, own], use
+        degree[row] = total - begin
+    return degree, edges[:total], undecided

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from emulator.compiled import compiled
 from emulator.costs import UNIT_LOAD, UNIT_MATMUL, Costs
 from emulator.dma import Plan
 from emulator.program import ENGINES, Dependencies, Int, Program
@@ -43,7 +43,7 @@ class Schedule:
     packet_bytes: Int
 
 
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled
 def _run(  # type: ignore[no-untyped-def]
     stream, stream_ptr, stream_rows, ptr, producer, waits, issue, latency, unit, transfer_of, semaphore, dependent,
     queue_core, queue_ptr, queue_transfers, row_of, nbytes, part_start, parts, work, packets, generation,

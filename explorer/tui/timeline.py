@@ -62,6 +62,7 @@ class Timeline(Pane):
         self.selected: Ref | None = None
         self.colour_by: ColourBy = "opcode"
         self._top = 0
+        self._longest_label = max((cell_len(name(t.label)) for t in model.tracks), default=0)
         self._lit: dict[str, NDArray[np.bool_]] = {}
         self._words = {t: [*(self._word(n) for n in e.name.names), "?"] for t, e in model.events.items()}
         self._marks: dict[int, dict[int, str]] = {}
@@ -95,8 +96,7 @@ class Timeline(Pane):
 
     @property
     def label_width(self) -> int:
-        longest = max((cell_len(name(t.label)) for t in self.model.tracks), default=0)
-        return min(max(longest + 2, _LABELS[0]), _LABELS[1], max(self.content_size.width // 4, 2))
+        return min(max(self._longest_label + 2, _LABELS[0]), _LABELS[1], max(self.content_size.width // 4, 2))
 
     @property
     def width(self) -> int:

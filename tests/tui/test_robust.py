@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
+from explorer.commands import main
 from explorer.store import reader, writer
 from explorer.tui.keys import KEYS
 from tests import synthetic
@@ -137,3 +138,20 @@ async def test_the_palette_offers_every_action() -> None:
         assert set(offered) == {key.help for key in KEYS}
         await offered["zoom in faster"]()
         assert app.main.view.span < 5_000
+
+
+@pytest.mark.parametrize("file", ["profile_128x128x1024.json", "profile_bucketed_128x128x512.json"])
+async def test_a_real_profile_is_measured_and_every_key_works(tmp_path: Path, file: str) -> None:
+    source = Path(__file__).parents[2].parent / "shared" / "data" / "neuron_profile" / file
+    if not source.exists():
+        pytest.skip(f"needs {file} of the shared data")
+    assert main(["import", str(source), "-o", str(tmp_path / "p")]) == 0
+    app = explorer(reader.open(tmp_path / "p"))
+    async with app.run_test(size=LARGE) as pilot:
+        await settled(pilot)
+        shown = text(app)
+        for part in ("measured", "inf2.xlarge", "total 1.8", "TensorMatrix", "Q0"):
+            assert part in shown
+        for key in _KEYS:
+            await pilot.press(key)
+        assert app.is_running

@@ -36,6 +36,7 @@ bench: $(VENV)/.test
 
 conformance: $(VENV)/.test
 	$(BIN)/python -m tests.conformance "$(NKI_SAMPLES)"
+	$(BIN)/python -m tests.perfetto.conformance "$(NKI_SAMPLES)"
 
 samples: $(VENV)/.demo
 	$(BIN)/python -m tests.make_samples

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from explorer.store import schema
+from explorer.store.arrays import rows_equal
 from explorer.store.reader import Evidence, Profile
 
 
@@ -84,7 +85,7 @@ def _coverage(profile: Profile) -> Coverage | None:
 
 
 def _named(column: pa.ChunkedArray) -> int:
-    return int(pc.sum(pc.not_equal(column, "")).as_py() or 0)
+    return len(column) - column.null_count - len(rows_equal(column, ""))
 
 
 def _warnings(profile: Profile) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 
 from explorer.analysis import intervals
 from explorer.analysis.rows import work
@@ -34,7 +35,7 @@ class LowerBound:
 
 
 def lower_bound(profile: Profile) -> LowerBound | None:
-    """The bound, or None where no instruction other than a wait was captured."""
+    """The bound, or None where no instruction at work was captured with its engine and times."""
     rows = work(profile)
     if rows is None or rows.is_wait.all():
         return None
@@ -54,10 +55,14 @@ def lower_bound(profile: Profile) -> LowerBound | None:
     transfers = profile.table("DmaPacketAggregated", ["start_ts", "end_ts", "pcore_idx"])
     packets = profile.table("DmaPacket", ["start_ts", "end_ts", "pcore_idx"])
     moved = packets if packets is not None else transfers
+    if moved is not None:
+        moved = moved.filter(pc.and_(pc.is_valid(moved["start_ts"]), pc.is_valid(moved["end_ts"])))
     if moved is not None and moved.num_rows:
         start, end = integers(moved["start_ts"], 0), integers(moved["end_ts"], 0)
         on = integers(moved["pcore_idx"], 0)
         busy[DMA] = max(intervals.busy(start[on == c], end[on == c]) for c in np.unique(on))
         first, last = min(first, int(start.min())), max(last, int(end.max()))
+    if not busy:
+        return None
     engine = max(busy, key=lambda name: busy[name])
     return LowerBound(last - first, busy[engine], engine, busy)

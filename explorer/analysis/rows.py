@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.engines import ENGINES, canonical
 from explorer.analysis.summary_definitions import WAITS
-from explorer.store.arrays import integers
+from explorer.store.arrays import integers, valid
 from explorer.store.reader import Profile
 
 Int = NDArray[np.int64]
@@ -49,7 +50,8 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Instructions in table order: times in nanoseconds, engine as a place in `engines`, waits marked and not work.
+    """Instructions in table order: times in nanoseconds, engine as a place in `engines`. `is_wait` marks waits, which are not work,
+    and rows without a known start and end.
 
     `sums` holds the columns of `SUMS` that the profile has, null as 0; the others are not captured. A transfer belongs to the
     instruction that started it; `transfers` is None where the profile does not tie them together.
@@ -80,8 +82,9 @@ class Transfers:
     instruction: Int
 
 
+@functools.lru_cache(maxsize=1)
 def work(profile: Profile) -> Work | None:
-    """The instructions of a profile, or None if Instruction was not captured."""
+    """The instructions of a profile, or None if Instruction was not captured. Those of the last profile are kept."""
     have = set(profile.columns("Instruction"))
     sums = [c for c in SUMS if c in have]
     names = ["start_ts", "end_ts", "engine", "opcode", "evt_wait_time_ns", "layer", "nki_source_location", "id", *sums]
@@ -98,7 +101,8 @@ def work(profile: Profile) -> Work | None:
         engine=recode[engine.codes],
         engines=engines,
         wait=integers(table["evt_wait_time_ns"], 0),
-        is_wait=np.isin(opcode.codes, [i for i, n in enumerate(opcode.names) if n in WAITS]),
+        is_wait=np.isin(opcode.codes, [i for i, n in enumerate(opcode.names) if n in WAITS])
+        | ~(valid(table["start_ts"]) & valid(table["end_ts"])),
         sums={c: integers(table[c], 0) for c in sums if table[c].null_count < table.num_rows},
         layer=Coded.of(table["layer"]),
         place=Coded.of(table["nki_source_location"]),
@@ -112,6 +116,7 @@ def _transfers(profile: Profile, ids: Int) -> Transfers | None:
     table = profile.table("DmaPacketAggregated", ["start_ts", "end_ts", "transfer_bytes", "ts_instruction_id"])
     if table is None:
         return None
+    table = table.filter(pc.and_(pc.is_valid(table["start_ts"]), pc.is_valid(table["end_ts"])))
     order = np.argsort(ids, kind="stable")
     wanted = integers(table["ts_instruction_id"], -1)
     at = np.minimum(np.searchsorted(ids, wanted, sorter=order), max(len(ids) - 1, 0))

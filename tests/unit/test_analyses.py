@@ -281,3 +281,17 @@ def test_source_text_stays_below_its_root(tmp_path: Path) -> None:
     for name in ("../secret.py", "link.py", str(tmp_path / "secret.py"), "none.py", "", ".", "a\0b", "x" * 5000):
         assert sources.listing(name).lines == () and sources.listing(name).why_not, name
     assert Sources(None).listing("k.py").why_not
+
+
+def test_rows_without_times_or_engine_take_none() -> None:
+    times = pa.array([None, 10, 15, 30, 40], pa.int64())
+    untimed = profile(Instruction=INSTRUCTION.set_column(1, "start_ts", times), DmaPacketAggregated=DMA.slice(0, 0))
+    bound, tree, lines = lower_bound(untimed), layers(untimed), source(untimed)
+    assert bound is not None and (bound.total_ns, "sync" in bound.busy_ns) == (25, False)
+    assert tree is not None and {t.path: t.time_ns for t in tree}["/net/load"] == 0
+    assert lines is not None and {(at.file, at.line): at.time_ns for at in lines}["k.py", 3] == 0
+    nameless = INSTRUCTION.set_column(5, "engine", pa.nulls(5, pa.string()))
+    assert lower_bound(profile(Instruction=nameless, DmaPacketAggregated=DMA.slice(0, 0))) is None
+    unknown = pa.concat_tables([DMA, DMA.set_column(1, "start_ts", pa.nulls(1, pa.int64()))])
+    moved = lower_bound(profile(DmaPacketAggregated=unknown))
+    assert moved is not None and (moved.total_ns, moved.busy_ns["dma"]) == (35, 20)

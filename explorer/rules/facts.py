@@ -147,7 +147,7 @@ class Facts:
             queue=_coded(table["queue_name"], row),
             variable=_coded(table["variable"], row),
             to_sbuf=np.array(["SB" in n for n in dest.names] + [False])[dest.codes],
-            instruction=_positions(self.instructions.id, _numbers(table["ts_instruction_id"])[row]),
+            instruction=positions(self.instructions.id, _numbers(table["ts_instruction_id"])[row]),
         )
 
     def of_starter(self, coded: Coded) -> Int:
@@ -236,7 +236,8 @@ def _numbers(column: pa.ChunkedArray) -> Int:
     return integers(column, -1)
 
 
-def _positions(ids: Int, wanted: Int) -> Int:
+def positions(ids: Int, wanted: Int) -> Int:
+    """Where each wanted id stands in `ids`, -1 where it does not or is negative."""
     if len(ids) == 0:
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(ids, kind="stable")

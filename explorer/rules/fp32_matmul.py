@@ -32,10 +32,13 @@ def find(facts: Facts) -> Iterator[Draft]:
     engine = at.engines.index("tensor")
     raw, adjusted = facts.column("raw_flops"), facts.column("adjusted_flops")
     turned = facts.column("flops_transpose")
-    wide = at.works & (at.engine == engine) & (raw > 0) & (adjusted >= FP32_FACTOR.value * raw) & (turned <= 0)
+    matmul = at.works & (at.engine == engine) & (turned <= 0)
+    wide = matmul & (raw > 0) & (adjusted >= FP32_FACTOR.value * raw)
     for code in np.unique(at.place.codes[wide]):
-        mask = wide & (at.place.codes == code)
-        rows = np.flatnonzero(mask)
+        here = matmul & (at.place.codes == code)
+        rows = np.flatnonzero(wide & here)
+        # The loads of the stationary operand take as many passes, and count no FLOPs.
+        mask = here & (wide | (raw <= 0)) if (wide | (raw <= 0))[here].all() else wide & here
         busy, rest = facts.busy_without(engine, mask)
         if busy - rest < ENGINE_SHARE.value * busy:
             continue

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow.compute as pc
 
+from explorer.analysis import intervals
 from explorer.rules.draft import Draft
-from explorer.rules.facts import Facts
+from explorer.rules.facts import Bool, Facts, length, positions
 from explorer.rules.thresholds import TRANSPOSE_SHARE
-from explorer.store.arrays import rows_equal
+from explorer.store.arrays import integers, rows_equal
 
 NAME = "tensor_engine_transposes"
 ENGINES: tuple[str, ...] = ("tensor",)
@@ -26,7 +27,8 @@ ADVICE = (
 def find(facts: Facts) -> Iterator[Draft]:
     """One finding for each source line with transposes, if all of them together exceed `TRANSPOSE_SHARE` of other matmul FLOPs.
 
-    What can be gained is the time that the Tensor engine is busy with nothing else; copies of the results out of PSUM come on top.
+    What can be gained is the time in which they run, or, where dependencies were captured, the instructions that take their results
+    out of PSUM, and the Tensor engine multiplies nothing.
     """
     at = facts.instructions
     table = facts.profile.table("Instruction", ["tensor_instruction_type"])
@@ -43,19 +45,48 @@ def find(facts: Facts) -> Iterator[Draft]:
     for code in np.unique(at.place.codes[turns]):
         mask = turns & (at.place.codes == code)
         rows = np.flatnonzero(mask)
-        busy, rest = facts.busy_without(engine, mask)
+        copies = _copies(facts, mask)
+        removed = {}
+        for name in ("tensor", *sorted({at.engines[e] for e in at.engine[copies]})):
+            busy, rest = facts.busy_without(at.engines.index(name), mask | copies)
+            removed[name] = busy - rest
+        both, others = mask | copies, at.works & (at.engine == engine) & ~turns
+        multiplying = intervals.union(at.start[others], at.end[others])
+        gain = length(intervals.subtract(intervals.union(at.start[both], at.end[both]), multiplying))
+        count = int((flops[rows] > 0).sum())
         yield Draft(
-            title=f"{int((flops[rows] > 0).sum()):,} transposes on the Tensor engine",
+            title=f"{count:,} transposes on the Tensor engine",
             where=facts.where(rows, engine="tensor"),
-            gain_ns=busy - rest,
+            gain_ns=gain,
             advice=ADVICE,
             evidence={
-                "transposes": int((flops[rows] > 0).sum()),
+                "transposes": count,
                 "transpose_flops": int(flops[rows].sum()),
                 "all_transpose_flops": turned,
                 "other_matmul_flops": rest_flops,
                 "transpose_over_matmul_percent": round(100 * turned / rest_flops, 2) if rest_flops else "no other matmul",
-                "engine_time_ns": busy - rest,
+                "copies_out_of_psum": int(copies.sum()),
+                "time_while_nothing_is_multiplied_ns": gain,
+                **{f"{name}_time_ns": ns for name, ns in removed.items()},
             },
-            removed={"tensor": busy - rest},
+            removed=removed,
         )
+
+
+def _copies(facts: Facts, turns: Bool) -> Bool:
+    """The instructions of other engines that depend on those transposes and on nothing else that the Tensor engine made."""
+    at = facts.instructions
+    found = np.zeros(len(at.row), np.bool_)
+    flow = facts.profile.table("Flow", ["in_id", "out_id", "dependency_type"])
+    if flow is None:
+        return found
+    producer, consumer = (positions(at.id, integers(flow[c], -1)) for c in ("in_id", "out_id"))
+    data = np.zeros(len(producer), np.bool_)
+    data[rows_equal(flow["dependency_type"], "FLOW_DEPENDENCE")] = True
+    data &= (producer >= 0) & (consumer >= 0)
+    producer, consumer = producer[data], consumer[data]
+    tensor = at.engine == at.engines.index("tensor")
+    found[consumer[turns[producer]]] = True
+    found[consumer[tensor[producer] & ~turns[producer]]] = False
+    found &= ~tensor & at.computes
+    return found

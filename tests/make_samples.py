@@ -1,4 +1,4 @@
-"""Makes `sample_traces/`: `make samples`, or `python -m tests.make_samples [FOLDER]`. Run it when the emulator or the tables change."""
+"""Makes `sample_traces/`: `make samples` or `python -m tests.make_samples [FOLDER]`, after a change of the emulator or the tables."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_blocking_moves_fewer_bytes_in_less_time_for_the_same_work() -> None:
 
     (flops, read, time), (flops_after, read_after, time_after) = metrics(before), metrics(after)
     assert flops == flops_after
-    # Every tile of the right matrix is loaded M / 128 = 4 times, of the left one N / 512 = 4 times; blocked: once, and N / 1024 = 2.
+    # Every tile of the right matrix is loaded M / 128 = 4 times, of the left N / 512 = 4 times; blocked: once, and N / 1024 = 2.
     assert read == 4 * (512 * 512 + 512 * 2048) * 2
     assert read_after == (2 * 512 * 512 + 512 * 2048) * 2
     assert time_after < time

@@ -173,9 +173,21 @@ class Facts:
     def busy_without(self, engine: int, rows: Bool) -> tuple[int, int]:
         """Busy time of an engine (waits left out), and what it would be without those instructions."""
         at = self.instructions
-        mine = at.works & (at.engine == engine)
-        rest = mine & ~rows
-        return intervals.busy(at.start[mine], at.end[mine]), intervals.busy(at.start[rest], at.end[rest])
+        rest = at.works & (at.engine == engine) & ~rows
+        return self.busy(engine), intervals.busy(at.start[rest], at.end[rest])
+
+    def busy(self, engine: int) -> int:
+        """Busy time of an engine, waits left out."""
+        mine = self.instructions.works & (self.instructions.engine == engine)
+        return intervals.busy(self.instructions.start[mine], self.instructions.end[mine])
+
+    def groups(self, codes: Int, rows: Bool, least: float) -> Int:
+        """The codes of groups whose instructions' durations add up to at least `least` nanoseconds: no smaller one covers that."""
+        at = self.instructions
+        found, group = np.unique(codes[rows], return_inverse=True)
+        total = np.bincount(group.reshape(-1), weights=(at.end - at.start)[rows], minlength=len(found))
+        large: Int = found[total >= least]
+        return large
 
     def where(self, rows: Int, *, engine: str | None = None, by: Int | None = None) -> Where:
         """The place of the instructions at those positions: the line and layer that most of `by` (default: their time) is in."""

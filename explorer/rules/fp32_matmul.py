@@ -34,7 +34,8 @@ def find(facts: Facts) -> Iterator[Draft]:
     turned = facts.column("flops_transpose")
     matmul = at.works & (at.engine == engine) & (turned <= 0)
     wide = matmul & (raw > 0) & (adjusted >= FP32_FACTOR.value * raw)
-    for code in np.unique(at.place.codes[wide]):
+    some = matmul & np.isin(at.place.codes, at.place.codes[wide])
+    for code in facts.groups(at.place.codes, some, ENGINE_SHARE.value * facts.busy(engine)):
         here = matmul & (at.place.codes == code)
         rows = np.flatnonzero(wide & here)
         # The loads of the stationary operand take as many passes, and count no FLOPs.

@@ -37,8 +37,10 @@ def find(facts: Facts) -> Iterator[Draft]:
         engine = at.engines.index(name)
         clock = facts.profile.metadata(f"{name}_engine_clock_freq")
         few = at.computes & (at.engine == engine) & (elements > 0) & (elements < FIXED_COST_ELEMENTS.value)
-        key = at.place.codes * max(len(at.opcode.names), 1) + at.opcode.codes
-        for code in np.unique(key[few]) if clock else ():
+        if not clock:
+            continue
+        key = (at.place.codes + 1) * (len(at.opcode.names) + 1) + at.opcode.codes + 1
+        for code in facts.groups(key, few, ENGINE_SHARE.value * facts.busy(engine)):
             mask = few & (key == code)
             rows = np.flatnonzero(mask)
             busy, rest = facts.busy_without(engine, mask)
@@ -53,7 +55,7 @@ def find(facts: Facts) -> Iterator[Draft]:
                 gain_ns=gain,
                 advice=ADVICE,
                 evidence={
-                    "opcode": at.opcode.names[at.opcode.codes[rows[0]]],
+                    "opcode": (*at.opcode.names, "unknown")[at.opcode.codes[rows[0]]],
                     "instructions": len(rows),
                     "mean_elements_per_partition": round(work / len(rows), 2),
                     "time_ns": intervals.busy(at.start[rows], at.end[rows]),

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from explorer.analysis import intervals
+from explorer.analysis.rows import Int
 from explorer.rules.draft import Draft
 from explorer.rules.facts import Bool, Facts, length, positions
 from explorer.rules.thresholds import TRANSPOSE_SHARE
@@ -42,10 +43,11 @@ def find(facts: Facts) -> Iterator[Draft]:
     turned, rest_flops = int(flops[turns].sum()), int(flops[~turns & (at.engine == engine)].sum())
     if turned <= TRANSPOSE_SHARE.value * rest_flops:
         return
+    flow = _flow(facts)
     for code in np.unique(at.place.codes[turns]):
         mask = turns & (at.place.codes == code)
         rows = np.flatnonzero(mask)
-        copies = _copies(facts, mask)
+        copies = _copies(facts, mask, flow)
         removed = {}
         for name in ("tensor", *sorted({at.engines[e] for e in at.engine[copies]})):
             busy, rest = facts.busy_without(at.engines.index(name), mask | copies)
@@ -73,19 +75,23 @@ def find(facts: Facts) -> Iterator[Draft]:
         )
 
 
-def _copies(facts: Facts, turns: Bool) -> Bool:
+def _flow(facts: Facts) -> tuple[Int, Int]:
+    """Positions of producer and consumer of each dependency on data between instructions; none where they were not captured."""
+    table = facts.profile.table("Flow", ["in_id", "out_id", "dependency_type"])
+    if table is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    rows = rows_equal(table["dependency_type"], "FLOW_DEPENDENCE")
+    producer, consumer = (positions(facts.instructions.id, integers(table[c], -1)[rows]) for c in ("in_id", "out_id"))
+    known = (producer >= 0) & (consumer >= 0)
+    return producer[known], consumer[known]
+
+
+def _copies(facts: Facts, turns: Bool, flow: tuple[Int, Int]) -> Bool:
     """The instructions of other engines that depend on those transposes and on nothing else that the Tensor engine made."""
     at = facts.instructions
-    found = np.zeros(len(at.row), np.bool_)
-    flow = facts.profile.table("Flow", ["in_id", "out_id", "dependency_type"])
-    if flow is None:
-        return found
-    producer, consumer = (positions(at.id, integers(flow[c], -1)) for c in ("in_id", "out_id"))
-    data = np.zeros(len(producer), np.bool_)
-    data[rows_equal(flow["dependency_type"], "FLOW_DEPENDENCE")] = True
-    data &= (producer >= 0) & (consumer >= 0)
-    producer, consumer = producer[data], consumer[data]
+    producer, consumer = flow
     tensor = at.engine == at.engines.index("tensor")
+    found = np.zeros(len(at.row), np.bool_)
     found[consumer[turns[producer]]] = True
     found[consumer[tensor[producer] & ~turns[producer]]] = False
     found &= ~tensor & at.computes

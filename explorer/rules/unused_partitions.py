@@ -35,21 +35,22 @@ def find(facts: Facts) -> Iterator[Draft]:
     few = at.computes & (used > 0) & (used <= most) & wide_enough
     sparse = (moves.partitions > 0) & (moves.partitions <= most) & (moves.instruction >= 0)
     layer = facts.of_starter(at.layer)
-    for code in np.unique(at.layer.codes[few]):
-        removed: dict[str, int] = {}
-        kept: list[Int] = []
-        for name in ENGINES:
-            mask = few & (at.layer.codes == code) & (at.engine == at.engines.index(name)) if name in at.engines else few & False
+    found: dict[int, dict[str, Int]] = {}
+    removed: dict[int, dict[str, int]] = {}
+    for name in ENGINES:
+        if name not in at.engines:
+            continue
+        engine = at.engines.index(name)
+        mine = few & (at.engine == engine)
+        for code in facts.groups(at.layer.codes, mine, ENGINE_SHARE.value * facts.busy(engine)).tolist():
+            mask = mine & (at.layer.codes == code)
             rows = np.flatnonzero(mask)
-            if len(rows) < REPEATED.value:
-                continue
-            busy, rest = facts.busy_without(at.engines.index(name), mask)
-            if busy - rest >= ENGINE_SHARE.value * busy:
-                removed[name] = round((busy - rest) * _idle_share(used[rows]))
-                kept.append(rows)
-        if kept:
-            here = sparse & (layer == code)
-            yield _draft(facts, np.concatenate(kept), used, here, removed)
+            busy, rest = facts.busy_without(engine, mask)
+            if len(rows) >= REPEATED.value and busy - rest >= ENGINE_SHARE.value * busy:
+                found.setdefault(code, {})[name] = rows
+                removed.setdefault(code, {})[name] = round((busy - rest) * _idle_share(used[rows]))
+    for code, by_engine in sorted(found.items()):
+        yield _draft(facts, np.concatenate(list(by_engine.values())), used, sparse & (layer == code), removed[code])
 
 
 def _draft(facts: Facts, rows: Int, used: Int, moved: Bool, removed: dict[str, int]) -> Draft:

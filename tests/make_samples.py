@@ -1,4 +1,4 @@
-"""Makes `sample_traces/`: `make samples` or `python -m tests.make_samples [FOLDER]`, after a change of the emulator or the tables."""
+"""Makes `sample_traces/`: `make samples` or `python -m tests.make_samples [FOLDER]`. Run after changes of emulator or tables."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _coverage(profile: Profile) -> Coverage | None:
 
 
 def _named(column: pa.ChunkedArray) -> int:
-    return len(column) - column.null_count - len(rows_equal(column, ""))
+    return int(column.length() - column.null_count) - len(rows_equal(column, ""))
 
 
 def _warnings(profile: Profile) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,21 @@ def of_work(rows: Work) -> tuple[Line, ...] | None:
     if len(groups.rest):
         found.append(_line(rows, None, None, groups.rest, None if moved is None else moved.rest))
     return tuple(found)
+
+
+def rest(rows: Work, shown: Iterable[Line]) -> Line | None:
+    """All instructions of the lines that are not among `shown`, as one line without a place; None if there are none.
+
+    Its times are the union over those lines, so they are no sum of theirs.
+    """
+    places = {(at.file, at.line) for at in shown}
+    unplaced = (None, None) not in places
+    left = np.array([*(split_place(name) not in places for name in rows.place.names), unplaced], np.bool_)[rows.place.codes]
+    if not left.any():
+        return None
+    started = None if rows.transfers is None else rows.transfers.instruction
+    moved = None if started is None else np.flatnonzero(np.where(started >= 0, left[started], unplaced))
+    return _line(rows, None, None, np.flatnonzero(left), moved)
 
 
 def _line(rows: Work, file: str | None, line: int | None, of: Int, transfers: Int | None) -> Line:

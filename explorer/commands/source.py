@@ -7,16 +7,20 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from explorer.analysis.source import Line, source
+from explorer.analysis.rows import work
+from explorer.analysis.source import Line, of_work, rest
 from explorer.analysis.source_text import Sources
 from explorer.commands.layers import engines
 from explorer.report import output
 from explorer.store import reader
+from explorer.store.errors import UsageError
 from explorer.text import safe
 from explorer.times import format_time
 
 #: Lines of text shown around one that issued instructions.
 _AROUND = 2
+#: Files that an error names at most.
+_NAMED = 30
 _HEADER = ("line", "time", "wait", "instructions", "engines at work", "dma")
 
 
@@ -33,13 +37,16 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the listing; returns the exit code."""
     profile = reader.open(args.profile)
-    found = source(profile)
-    lines = [line for line in found or () if args.file is None or line.file == args.file]
+    rows = work(profile)
+    found = None if rows is None else of_work(rows)
+    lines = _of_file(found or (), args.file)
     total = len(lines)
     shown = lines[: args.limit] if args.limit else lines
+    other = rest(rows, shown) if rows is not None and len(shown) < len(found or ()) else None
     if args.json:
         warnings = [] if found is not None else ["no instruction names its source line: not captured"]
-        output.print_json(output.envelope("source", profile, output.listing([asdict(line) for line in shown], total), warnings))
+        payload = {**output.listing([asdict(line) for line in shown], total), "other": None if other is None else asdict(other)}
+        output.print_json(output.envelope("source", profile, payload, warnings))
         return 0
     print(f"{safe(str(profile.path))}: {profile.evidence} profile")
     if found is None:
@@ -49,13 +56,22 @@ def run(args: argparse.Namespace) -> int:
     for file in sorted({line.file for line in shown if line.file is not None}):
         print(f"\n{safe(file)}")
         print(_file([line for line in shown if line.file == file], sources, file, args.all))
-    rest = [line for line in shown if line.file is None]
-    if rest:
-        print("\ninstructions without a source line")
-        print(output.format_table(_HEADER, [["-", *_figures(line)] for line in rest]))
+    tail = [["no line", *_figures(line)] for line in shown if line.file is None]
+    if other is not None:
+        tail.append(["other", *_figures(other)])
+    if tail:
+        print(f"\n{output.format_table(_HEADER, tail)}")
     if note := output.cut_note(len(shown), total):
         print(note)
     return 0
+
+
+def _of_file(lines: tuple[Line, ...], file: str | None) -> list[Line]:
+    """The lines of that file, all by default. Raises UsageError on a file that no instruction names, naming those there are."""
+    there = sorted({line.file for line in lines if line.file is not None})
+    if file is not None and lines and file not in there:
+        raise UsageError(f"--file {file}: no instruction names it; there are: {', '.join(there[:_NAMED])}")
+    return [line for line in lines if file is None or line.file == file]
 
 
 def _file(lines: list[Line], sources: Sources, file: str, whole: bool) -> str:

@@ -130,6 +130,7 @@ def test_cut_rows_say_so(profile: str) -> None:
         (("instructions", "{profile}", "--engine", "warp"), 2),
         (("query", "{profile}", "DROP TABLE Instruction"), 2),
         (("schema", "Instruktion"), 2),
+        (("source", "{profile}", "--file", "none.py"), 2),
         (("explain", "mfu", "{profile}"), 2),
         (("summary", "{cut}"), 3),
     ],

@@ -16,7 +16,8 @@ from explorer.analysis.instructions import ORDERS, Selection, instructions
 from explorer.analysis.layers import OTHER, Layer, layers
 from explorer.analysis.lower_bound import lower_bound
 from explorer.analysis.query import query
-from explorer.analysis.source import source
+from explorer.analysis.rows import work
+from explorer.analysis.source import of_work, rest, source
 from explorer.analysis.source_text import Sources
 from explorer.store import writer
 from explorer.store.errors import UsageError
@@ -97,6 +98,32 @@ def test_source_lines_keep_files_apart() -> None:
     ]
     assert found[1].layers == ("/net/attn/av", "/net/attn/qk")
     assert source(profile(Instruction=INSTRUCTION.drop_columns("nki_source_location"))) is None
+
+
+@given(st.integers(1, 200), st.integers(0, 3), st.integers(0, 30))
+def test_what_is_not_shown_is_the_rest(size: int, seed: int, count: int) -> None:
+    rows = work(synthetic.profile(size, seed))
+    assert rows is not None
+    lines = of_work(rows) or ()
+    shown, other = lines[:count], rest(rows, lines[:count])
+    assert (other is None) == (len(lines) <= count)
+    if other is not None:
+        hidden = lines[count:]
+        assert other.instructions == sum(line.instructions for line in hidden)
+        assert other.wait_ns == sum(line.wait_ns for line in hidden)
+        assert max(line.time_ns for line in hidden) <= other.time_ns <= sum(line.time_ns for line in hidden)
+        assert other.layers == tuple(sorted({path for line in hidden for path in line.layers}))
+    assert rest(rows, (*shown, *lines)) is None
+
+
+def test_the_rest_counts_transfers_with_the_line_that_started_them() -> None:
+    rows = work(profile())
+    assert rows is not None
+    lines = of_work(rows) or ()
+    after = rest(rows, [line for line in lines if (line.file, line.line) != ("k.py", 3)])
+    assert after is not None and (after.time_ns, after.dma_ns, after.engine_ns) == (30, 20, {"sync": 10})
+    everything = rest(rows, ())
+    assert everything is not None and (everything.time_ns, everything.instructions) == (35, 5)
 
 
 @given(st.integers(1, 200), st.integers(0, 3))

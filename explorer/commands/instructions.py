@@ -10,7 +10,8 @@ from explorer.store import reader
 from explorer.text import safe
 from explorer.times import parse_range
 
-#: Operands are cut to this many characters for people; --json has them whole.
+_TEXTS = ("id", "engine", "opcode", "layer", "nki_source_location", "operands")
+#: Texts are cut to this many characters for people; --json has them whole.
 _WIDEST = 60
 
 
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     columns = [c for c in SHOWN if c in found.rows.column_names and found.rows[c].null_count < max(found.rows.num_rows, 1)]
     cells = [[_cell(c, row[c]) for c in columns] for row in found.rows.select(columns).to_pylist()]
-    print(output.format_table(columns, cells))
+    print(output.format_table(columns, cells, left=_TEXTS))
     if note := output.cut_note(found.rows.num_rows, found.total):
         print(note)
     return 0

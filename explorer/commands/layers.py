@@ -15,6 +15,8 @@ from explorer.store import reader
 from explorer.text import safe
 from explorer.times import format_time
 
+#: Names are cut to this many characters for people; --json has them whole.
+_WIDEST = 60
 _BYTES = ("hbm_read_bytes", "hbm_write_bytes")
 
 
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         print("layers: not captured (no instruction names its layer)")
         return 0
     header = ("layer", "time", "wait", "instructions", "engines at work", "dma", "GFLOPs", "HBM MB")
-    print(output.format_table(header, [_row(layer) for layer in shown]))
+    print(output.format_table(header, [_row(layer) for layer in shown], left=("layer", "engines at work")))
     if note := output.cut_note(len(shown), total):
         print(note)
     return 0
@@ -53,7 +55,7 @@ def _row(layer: Layer) -> list[output.Cell]:
     name = layer.path if layer.parent is None else layer.path.rpartition("/")[2]
     moved = [layer.sums[c] for c in _BYTES if c in layer.sums]
     return [
-        "  " * layer.depth + name,
+        "  " * layer.depth + safe(name, _WIDEST),
         format_time(layer.time_ns),
         format_time(layer.wait_ns),
         layer.instructions,

@@ -10,6 +10,9 @@ from explorer.report import output
 from explorer.store import reader
 from explorer.text import safe
 
+#: Texts are cut to this many characters for people; --json has them whole.
+_WIDEST = 200
+
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
@@ -28,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
         rows = [dict(zip(names, map(_plain, values), strict=True)) for values in zip(*columns, strict=True)]
         output.print_json(output.envelope("query", profile, output.listing(rows, found.total)))
         return 0
-    print(output.format_table([safe(n) for n in names], [[_cell(v) for v in values] for values in zip(*columns, strict=True)]))
+    header = [safe(n) for n in names]
+    left = [h for h, field in zip(header, found.rows.schema, strict=True) if str(field.type).endswith("string")]
+    print(output.format_table(header, [[_cell(v) for v in values] for values in zip(*columns, strict=True)], left=left))
     if note := output.cut_note(found.rows.num_rows, found.total):
         print(note)
     return 0
@@ -53,6 +58,8 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> output.Cell:
-    if value is None or isinstance(value, (bool, float, str)):
+    if isinstance(value, str):
+        return safe(value, _WIDEST)
+    if value is None or isinstance(value, (bool, float)):
         return value
-    return value if isinstance(value, int) and abs(value) < 2**53 else str(value)
+    return value if isinstance(value, int) and abs(value) < 2**53 else safe(str(value), _WIDEST)

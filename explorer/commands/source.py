@@ -22,6 +22,7 @@ _AROUND = 2
 #: Files that an error names at most.
 _NAMED = 30
 _HEADER = ("line", "time", "wait", "instructions", "engines at work", "dma")
+_LEFT = ("line", "engines at work", "source")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if other is not None:
         tail.append(["other", *_figures(other)])
     if tail:
-        print(f"\n{output.format_table(_HEADER, tail)}")
+        print(f"\n{output.format_table(_HEADER, tail, left=_LEFT)}")
     if note := output.cut_note(len(shown), total):
         print(note)
     return 0
@@ -79,7 +80,7 @@ def _file(lines: list[Line], sources: Sources, file: str, whole: bool) -> str:
     listing = sources.listing(file)
     if not listing.lines:
         rows = [[str(line.line), *_figures(line)] for line in lines]
-        return output.format_table(_HEADER, rows) + f"\n({listing.why_not})"
+        return output.format_table(_HEADER, rows, left=_LEFT) + f"\n({listing.why_not})"
     numbers = [
         n for n in range(1, len(listing.lines) + 1) if whole or any(n + d in by_number for d in range(-_AROUND, _AROUND + 1))
     ]
@@ -91,16 +92,7 @@ def _file(lines: list[Line], sources: Sources, file: str, whole: bool) -> str:
         figures: list[output.Cell] = list(_figures(line)) if line else [""] * 5
         rows.append([str(number), *figures, listing.lines[number - 1].expandtabs(4)])
         last = number
-    return _flush_last(output.format_table((*_HEADER, "source"), rows), rows)
-
-
-def _flush_last(table: str, rows: list[list[output.Cell]]) -> str:
-    """The last column flush left: source text keeps its indentation."""
-    lines = table.split("\n")
-    width = max(len(safe(str(row[-1]))) for row in rows) if rows else 0
-    start = len(lines[1]) - max(width, len("source"))
-    texts = ["source", "-" * max(width, len("source")), *(safe(str(row[-1])) for row in rows)]
-    return "\n".join((line.ljust(start)[:start] + text).rstrip() for line, text in zip(lines, texts, strict=True))
+    return output.format_table((*_HEADER, "source"), rows, left=_LEFT)
 
 
 def _figures(line: Line) -> list[output.Cell]:

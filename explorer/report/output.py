@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import explorer
@@ -88,14 +88,14 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def format_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: int = 1) -> str:
-    """A table of text: the first `left` columns flush left, the rest right; null as "-"; names made safe."""
+def format_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: int | Collection[str] = 1) -> str:
+    """A table of text: the first `left` columns, or those so named, flush left, the rest right; null as "-"; names made safe."""
     cells = [[_cell(c) for c in row] for row in rows]
     widths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(header)]
+    flush = [i < left if isinstance(left, int) else h in left for i, h in enumerate(header)]
     lines = [header, ["-" * w for w in widths], *cells]
     return "\n".join(
-        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip()
-        for line in lines
+        "  ".join(c.ljust(w) if f else c.rjust(w) for c, w, f in zip(line, widths, flush, strict=True)).rstrip() for line in lines
     )
 
 

@@ -57,7 +57,8 @@ class SourceLine:
 class Report:
     """One profile's report. Texts are as the profile has them and untrusted.
 
-    `layers` and `lines` are the longest ones, None where no instruction names its own; `layers_total` and `lines_total` count all.
+    `layers` and `lines` are the longest ones, None where no instruction names its own; `layers_total` and `lines_total` count all,
+    `other_lines` is what the lines left out take together.
     `mismatches` are metrics that the profile's own summary has otherwise, `bound` is None where no work was captured.
     """
 
@@ -77,6 +78,7 @@ class Report:
     layers_total: int
     lines: tuple[SourceLine, ...] | None
     lines_total: int
+    other_lines: Line | None
     coverage: Coverage | None
     warnings: tuple[tuple[str, str], ...]
     mismatches: tuple[str, ...]
@@ -113,6 +115,7 @@ def build(profile: Profile, *, source_root: Path | None = None, top: int = TOP) 
         layers_total=len(ranked),
         lines=None if lines is None else tuple(SourceLine(line, _text(sources, line)) for line in shown),
         lines_total=len(lines or ()),
+        other_lines=None if rows is None or lines is None else source_of.rest(rows, shown),
         coverage=about.coverage,
         warnings=about.warnings,
         mismatches=tuple(f"{m.metric}: rows give {m.computed!r}, the source reports {m.reported!r}" for m in summary.mismatches),

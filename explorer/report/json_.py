@@ -37,6 +37,7 @@ def render(report: Report) -> dict[str, Any]:
         "layers_total": report.layers_total,
         "lines": None if report.lines is None else [{**asdict(at.line), "text": at.text} for at in report.lines],
         "lines_total": report.lines_total,
+        "other_lines": None if report.other_lines is None else {**asdict(report.other_lines), "text": None},
         "coverage": None if report.coverage is None else asdict(report.coverage),
         "data_warnings": [{"category": category, "message": message} for category, message in report.warnings],
     }

@@ -155,9 +155,10 @@ def _lines(report: Report) -> list[str]:
     lines = ["", "## Source lines", ""]
     if report.lines is None:
         return [*lines, "Not captured: no instruction names its source line."]
-    rows = [
-        [_name(_at(at)), _time(at.line.time_ns), _of(at.line.time_ns, report), _number(at.line.instructions)] for at in report.lines
-    ]
+    shown = [(_name(_at(at)), at.line) for at in report.lines]
+    if report.other_lines is not None:
+        shown.append(("other", report.other_lines))
+    rows = [[name, _time(line.time_ns), _of(line.time_ns, report), _number(line.instructions)] for name, line in shown]
     lines += _table(("line", "time", "share", "instructions"), rows)
     texts = [f"- {_name(_at(at))}: {code(at.text, max(_WIDTH - len(_at(at)), _CELL))}" for at in report.lines if at.text]
     return [*lines, *([""] if texts else []), *texts, *_note("lines", len(report.lines), report.lines_total)]

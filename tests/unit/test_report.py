@@ -242,6 +242,14 @@ def test_what_is_cut_from_lists_is_said() -> None:
     assert "1 of 3 layers, longest first; --limit 0 for all." in text
 
 
+def test_lines_that_are_left_out_are_summed() -> None:
+    of = synthetic.profile(200)
+    assert "| other " in markdown.render(build(of, top=1)) and "| other " not in markdown.render(build(of, top=0))
+    whole, cut = as_json(of, top=0), as_json(of, top=1)
+    assert whole["other_lines"] is None
+    assert cut["other_lines"]["instructions"] == sum(line["instructions"] for line in whole["lines"][1:])
+
+
 # The command
 
 

@@ -49,7 +49,7 @@ def capture(program: Program, timeline: Timeline, target: Target, *, source_root
     moved = traffic(program, timeline, number)
     ends = dma.ends(program, timeline, number)
     capacity = memory.Capacity(target.sbuf.partitions, target.sbuf.partition_bytes, target.psum.partition_bytes, target.psum.banks)
-    peaks = layers.Peaks(target.peak_flops / 1e9, target.hbm.stack_bandwidth / 1e9)
+    peaks = layers.Peaks(metadata.cores(program) * target.peak_flops / 1e9, target.hbm.stack_bandwidth / 1e9)
     outside = sorted({places.paths[file] for file in places.paths if paths.outside(file)})
     made = {
         "Instruction": instructions.instruction(program, timeline, number, places, layer, moved),

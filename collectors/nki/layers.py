@@ -65,7 +65,10 @@ def _part(function: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """What the shares of `FrameworkNode` are shares of: FLOPs and HBM bytes a nanosecond; None where the target does not say."""
+    """What the shares of `FrameworkNode` are shares of, all physical cores together: FLOPs and HBM bytes a nanosecond.
+
+    None where the target does not say.
+    """
 
     flops: float | None
     hbm_bytes: float | None

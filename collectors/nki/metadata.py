@@ -50,14 +50,18 @@ def span(timeline: Timeline) -> tuple[int, int]:
     return (int(start.min()), int(end.max())) if len(start) else (0, 0)
 
 
+def cores(program: Program) -> int:
+    """Physical cores that the program runs on."""
+    return int(program.core.max()) + 1 if len(program) else 1
+
+
 def metadata(program: Program, timeline: Timeline, target: Target, origin: Origin) -> pa.Table:
     """`Metadata`: one row. Clocks, sizes and bandwidths are the target's; no clock, host or user name is stored."""
     first, last = span(timeline)
-    cores = int(program.core.max()) + 1 if len(program) else 1
     row = {
         "profile_schema_version": schema.VERSION,
-        "num_physical_cores": cores,
-        "vnc_enabled": cores > 1,
+        "num_physical_cores": cores(program),
+        "vnc_enabled": cores(program) > 1,
         "first_hw_timestamp": first,
         "last_hw_timestamp": last,
         "dma_ddr_bandwidth": target.dma.core_bandwidth,

@@ -257,8 +257,17 @@ TERMS: Mapping[str, Definition] = {
     "array_rows": Definition(Cell("Metadata", "tensor_engine_num_rows"), "terms"),
     "array_columns": Definition(Cell("Metadata", "tensor_engine_num_cols"), "terms"),
     "array_gigahertz": Definition(Cell("Metadata", "tensor_engine_clock_freq"), "terms", unit="gigahertz"),
+    "physical_cores": Definition(Cell("Metadata", "num_physical_cores"), "terms"),
+    # FLOPs are added up over the physical cores of the logical one, so the peak is that of all their arrays.
     "peak_flops": Definition(
-        Formula(("2 * array_rows * array_columns * array_gigahertz * 1000000000",)), "terms", unit="flops_per_second"
+        Formula(
+            (
+                "2 * array_rows * array_columns * array_gigahertz * 1000000000 * physical_cores",
+                "2 * array_rows * array_columns * array_gigahertz * 1000000000",
+            )
+        ),
+        "terms",
+        unit="flops_per_second",
     ),
     "hbm_bandwidth": Definition(Cell("Metadata", "hbm_ddr_bandwidth"), "terms", unit="bytes_per_second"),
     "hbm_bytes": Definition(Formula(("hbm_read_bytes + hbm_write_bytes",)), "terms", unit="bytes"),

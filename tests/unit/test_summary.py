@@ -93,6 +93,23 @@ def test_newer_tools_give_shares_of_total_time(small: Profile) -> None:
     assert found["static_dma_active_time_percent"] == pytest.approx(200e-9 / 1e-5)
 
 
+def test_two_physical_cores_have_twice_the_peak(small: Profile) -> None:
+    metadata = table(small, "Metadata")
+    at = metadata.column_names.index("num_physical_cores")
+
+    def share(cores: pa.Array) -> int | float | None:
+        changed = metadata.set_column(at, "num_physical_cores", cores)
+        return summarize(
+            Profile.from_tables({**{n: table(small, n) for n in small.tables}, "Metadata": changed}), ["mfu_inst_estimated_percent"]
+        ).metrics["mfu_inst_estimated_percent"]
+
+    one = share(pa.array([1], pa.int32()))
+    assert one == pytest.approx(10_000 / (2 * 128 * 128 * 2.8e9 * 1e-5))
+    assert share(pa.array([2], pa.int32())) == pytest.approx(one / 2)
+    # Where the profile does not say, one array is what is known.
+    assert share(pa.array([None], pa.int32())) == pytest.approx(one)
+
+
 def test_a_source_that_contradicts_its_rows_is_found_out(small: Profile) -> None:
     tables = {n: table(small, n) for n in small.tables}
     assert summarize(small).mismatches == ()

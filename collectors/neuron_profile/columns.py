@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_INT64 = range(-(2**63), 2**63)
+#: What an integer column holds.
+INT64 = range(-(2**63), 2**63)
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False}
 
 
@@ -48,7 +49,7 @@ def column(name: str, values: Sequence[object], kind: pa.DataType, losses: Losse
     plain = _as_they_are(values, kind) if sentinel is None else None
     if plain is not None:
         return plain
-    convert = _CONVERT[_kind(kind)]
+    convert = _converter(kind)
     out: list[Any] = []
     for value in values:
         if value is None or value == "" or (sentinel is not None and value == sentinel):
@@ -89,7 +90,7 @@ def inferred(values: Sequence[object]) -> pa.DataType:
     kinds = {type(v) for v in values if v is not None and v != ""}
     if kinds == {bool}:
         return pa.bool_()
-    if kinds == {int} and all(v in _INT64 for v in values if isinstance(v, int)):
+    if kinds == {int} and all(v in INT64 for v in values if isinstance(v, int)):
         return pa.int64()
     # An integer beyond 2^53 beside fractions would lose digits as a float, and an id is such an integer.
     if kinds and kinds <= {int, float} and all(abs(v) <= 2**53 for v in values if isinstance(v, int)):
@@ -97,8 +98,11 @@ def inferred(values: Sequence[object]) -> pa.DataType:
     return pa.string()
 
 
-def _kind(kind: pa.DataType) -> str:
-    return "list" if pa.types.is_list(kind) else str(kind)
+def _converter(kind: pa.DataType) -> Callable[[object], Any]:
+    if pa.types.is_list(kind):
+        item = _CONVERT[str(kind.value_type)]
+        return lambda value: _list(value, item)
+    return _CONVERT[str(kind)]
 
 
 def _integer(value: object) -> int:
@@ -109,7 +113,7 @@ def _integer(value: object) -> int:
             value = int(value)
         except ValueError:
             raise Unfit from None
-    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT64:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in INT64:
         raise Unfit
     return value
 
@@ -145,10 +149,10 @@ def _text(value: object) -> str:
     return storable(value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
-def _list(value: object) -> list[Any]:
+def _list(value: object, item: Callable[[object], Any]) -> list[Any]:
     if not isinstance(value, list):
         raise Unfit
-    return value
+    return [None if v is None else item(v) for v in value]
 
 
 _CONVERT: dict[str, Callable[[object], Any]] = {
@@ -157,5 +161,4 @@ _CONVERT: dict[str, Callable[[object], Any]] = {
     "double": _real,
     "bool": _boolean,
     "string": _text,
-    "list": _list,
 }

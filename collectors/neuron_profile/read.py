@@ -25,7 +25,7 @@ def document(path: Path) -> tuple[Document, tuple[str, ...]]:
     """The tables of a neuron-profile or neuron-explorer JSON file, rows by table name, and what had to be mended to read it.
 
     Raises ProfileError, one line, if the file is missing, empty, binary, cut, or JSON of another kind. The whole file is held in
-    memory, at about eight times its size.
+    memory, at about six times its size.
     """
     try:
         raw = path.read_bytes()
@@ -49,6 +49,9 @@ def document(path: Path) -> tuple[Document, tuple[str, ...]]:
         parsed = json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         raise ProfileError(_broken(path, text, error)) from error
+    except ValueError as error:
+        # Python reads no integer of thousands of digits.
+        raise ProfileError(f"{path}: damaged JSON: it holds a number of thousands of digits; export or copy it again") from error
     except RecursionError as error:
         raise ProfileError(f"{path}: JSON nested too deep to be a profile; {_EXPORT}") from error
     other = _other_kind(parsed)

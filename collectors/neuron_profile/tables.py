@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collectors.neuron_profile import mapping
-from collectors.neuron_profile.columns import Losses, column, inferred, storable
+from collectors.neuron_profile.columns import INT64, Losses, column, inferred, storable
 from collectors.neuron_profile.read import Document
 from explorer.store import schema
 
@@ -59,7 +59,7 @@ def convert(source: Document, losses: Losses) -> dict[str, pa.Table]:
             tables[name] = _with_end(name, tables[name], losses)
     if "Instruction" in tables:
         tables["Instruction"] = _with_flops(_with_framework_id(tables["Instruction"]))
-        tables["Flow"] = _flows(source["instruction"], tables, losses)
+        tables["Flow"] = _flows(source.get("instruction", []), tables, losses)
     if "Throttle" in tables:
         tables["Throttle"] = _with_throttle_type(tables["Throttle"])
     return tables
@@ -203,14 +203,27 @@ def _flows(instructions: Rows, tables: Mapping[str, pa.Table], losses: Losses) -
             rows = zip(tables[name]["id"].to_pylist(), tables[name]["end_ts"].to_pylist(), strict=True)
             ends.update((i, (name, end)) for i, end in rows if i is not None)
     flows: list[tuple[Any, ...]] = []
-    for row in instructions:
-        for edge in row.get("predecessors") or ():
-            if not isinstance(edge, dict) or not isinstance(edge.get("id"), int) or set(edge) - {"id", "type"}:
+    # Read once more and not taken from the table, which may have rows of another JSON table too; losses are counted there.
+    consumers, starts = (
+        column(f"instruction.{f}", [row.get(f) for row in instructions], pa.int64(), Losses()).to_pylist()
+        for f in ("id", "timestamp")
+    )
+    for row, consumer, start in zip(instructions, consumers, starts, strict=True):
+        edges = row.get("predecessors") or []
+        for edge in edges if isinstance(edges, list) else (edges,):
+            if not _is_edge(edge):
                 losses.add("instruction.predecessors", edge)
                 continue
             table, end = ends.get(edge["id"], (None, None))
-            start = row.get("timestamp")
-            gap = start - end if isinstance(start, int) and end is not None else None
-            flows.append((edge["id"], row.get("id"), table, "Instruction", edge.get("type"), gap))
+            gap = start - end if start is not None and end is not None else None
+            flows.append((edge["id"], consumer, table, "Instruction", edge.get("type"), gap))
     spec = schema.tables()["Flow"]
     return pa.table({c.name: pa.array([flow[i] for flow in flows], c.arrow) for i, c in enumerate(spec.columns)})
+
+
+def _is_edge(edge: object) -> bool:
+    """Whether this is a predecessor as neuron-profile writes it: an id of 64 bits, and perhaps a type."""
+    if not isinstance(edge, dict) or set(edge) - {"id", "type"}:
+        return False
+    ident, kind = edge.get("id"), edge.get("type")
+    return isinstance(ident, int) and not isinstance(ident, bool) and ident in INT64 and (kind is None or isinstance(kind, str))

@@ -12,6 +12,7 @@ import pytest
 from collectors import neuron_profile
 from collectors.neuron_profile import Imported, mapping, tables
 from explorer.store import reader, schema, writer
+from explorer.store.errors import ProfileError
 from tests.unit.neuron_document import BIG_ID, NEXT_ID, REAL, document, write
 
 FILES = sorted(REAL.glob("*.json")) if REAL.is_dir() else []
@@ -233,6 +234,46 @@ def test_no_field_of_a_real_profile_is_dropped_unless_listed(path: Path) -> None
                 assert got is None if absent else _same(value, got), f"{json_table}.{field}: {value!r} became {got!r}"
             for home in homes - {"Metadata", "ExecutionInfo"}:
                 position[home] = position.get(home, 0) + 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("raw_framework_id", ["x"]),
+        ("raw_framework_id", [2**70]),
+        ("predecessors", 5),
+        ("predecessors", [{"id": 2**80, "type": "a"}]),
+        ("predecessors", [{"id": True, "type": "a"}]),
+        ("predecessors", [{"id": 1, "type": 5}]),
+    ],
+)
+def test_values_of_a_wrong_shape_are_lost_with_a_word(tmp_path: Path, field: str, value: object) -> None:
+    changed = document()
+    changed["instruction"][0][field] = value
+    made = neuron_profile.load([write(tmp_path / "p.json", changed)])
+    assert len(made.notes) == 1 and f"instruction.{field}: 1 of its values" in made.notes[0]
+    assert len(rows(made, "Instruction")) == len(document()["instruction"])
+
+
+def test_ids_written_as_strings_are_the_same_ids_in_flow(tmp_path: Path) -> None:
+    changed = document()
+    for row in changed["instruction"]:
+        row["id"], row["timestamp"] = str(row["id"]), float(row["timestamp"])
+    plain = neuron_profile.load([write(tmp_path / "plain.json", document())])
+    made = neuron_profile.load([write(tmp_path / "p.json", changed)])
+    assert made.notes == () and rows(made, "Flow") == rows(plain, "Flow") != []
+
+
+def test_a_second_table_of_that_name_does_not_disturb_flows(tmp_path: Path) -> None:
+    changed = {"Instruction": [{"id": 5, "start_ts": 1}], **document()}
+    made = neuron_profile.load([write(tmp_path / "p.json", changed)])
+    assert rows(made, "Flow") == rows(neuron_profile.load([write(tmp_path / "plain.json", document())]), "Flow")
+
+
+def test_a_number_without_end_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text('{"instruction": [{"id": ' + "9" * 5000 + "}]}")
+    with pytest.raises(ProfileError, match="thousands of digits"):
+        neuron_profile.load([tmp_path / "p.json"])
 
 
 @real

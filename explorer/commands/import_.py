@@ -20,6 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from collectors import neuron_profile
     from explorer.store import writer
 
+    writer.check_destination(args.output, args.force)
     imported = neuron_profile.load(args.files)
     writer.write(args.output, imported.tables, force=args.force, descriptions=imported.descriptions)
     for note in imported.notes:

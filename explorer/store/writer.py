@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import os
 import re
 import shutil
@@ -87,6 +88,8 @@ def write(
 
 def check_destination(path: Path, force: bool) -> None:
     """Raise UsageError if `write` would: before long work, not after it."""
+    if path.name in ("", ".."):
+        raise UsageError(f"{path}: names no profile directory; give -o a name of its own")
     if not (path.exists() or path.is_symlink()):
         return
     if not path.is_dir() or path.is_symlink():
@@ -102,7 +105,7 @@ def check_destination(path: Path, force: bool) -> None:
 def _beside(path: Path) -> Iterator[Path]:
     """A scratch directory next to `path`, gone afterwards whatever happens; those of writers that were killed go too."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{path.name}.*.partial"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         owner = re.fullmatch(r".*\.(\d+)\.partial", left.name)
         if owner and not Path(f"/proc/{owner[1]}").exists():
             shutil.rmtree(left, ignore_errors=True)

@@ -263,6 +263,16 @@ def test_an_unwritable_place_is_one_line(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("name", [".", "..", "/"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_profile_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, force: bool) -> None:
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    with pytest.raises(UsageError, match="give -o a name"):
+        writer.write(name, TABLES, force=force)
+    assert os.listdir(tmp_path) == ["inside"] and os.listdir(tmp_path / "inside") == []
+
+
 def test_every_column_in_percent_has_a_scale_with_its_evidence() -> None:
     for spec in schema.tables().values():
         for column in spec.columns:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +154,7 @@ def test_time_of_a_line_is_the_union_of_its_rows(size: int, seed: int) -> None:
         (Selection(layer="/net/at"), []),
         (Selection(layer=OTHER), [5]),
         (Selection(place="7"), [2, 3, 4]),
+        (Selection(place=".py:7"), []),
         (Selection(place="k.py:7"), [2, 3, 4]),
         (Selection(place="lib/k.py:7"), [4]),
         (Selection(place="k.py"), [1, 2, 3, 4]),
@@ -209,6 +211,49 @@ def test_the_lower_bound_is_the_busiest_of_engines_and_dma() -> None:
     assert lower_bound(Profile.from_tables({})) is None
 
 
+def test_cores_have_bounds_of_their_own() -> None:
+    both = INSTRUCTION.append_column("pcore_idx", pa.array([0, 0, 1, 0, 0], pa.int64()))
+    moved = pa.concat_tables([DMA, DMA.set_column(1, "start_ts", pa.array([20])).set_column(2, "end_ts", pa.array([36]))])
+    moved = moved.append_column("pcore_idx", pa.array([0, 1], pa.int64()))
+    found = lower_bound(profile(Instruction=both, DmaPacketAggregated=moved))
+    assert found is not None
+    assert found.busy_ns == {"tensor": 10, "scalar": 5, "sync": 10, "dma": 20}, "not the 15 and 24 of both cores together"
+
+
+def test_packets_say_better_than_transfers_when_dma_moved() -> None:
+    found = lower_bound(profile(DmaPacket=pa.table({"start_ts": [12, 30], "end_ts": [14, 37]})))
+    assert found is not None and (found.busy_ns["dma"], found.total_ns) == (9, 37)
+
+
+def test_waits_of_waiting_instructions_count() -> None:
+    rows = INSTRUCTION.set_column(4, "evt_wait_time_ns", pa.array([0, 2, 3, 4, 60], pa.int64()))
+    rows = rows.set_column(7, "layer", pa.array(["/net/load", "/net/attn/qk", "/net/attn/av", "/net", "/net/attn"]))
+    rows = rows.set_column(8, "nki_source_location", pa.array(["k.py:3", "k.py:7", "k.py:7", "lib/k.py:7", "k.py:7"]))
+    tree, lines = layers(profile(Instruction=rows)), source(profile(Instruction=rows))
+    assert tree is not None and {t.path: (t.time_ns, t.wait_ns) for t in tree}["/net/attn"] == (15, 65)
+    assert lines is not None and {(at.file, at.line): (at.time_ns, at.wait_ns) for at in lines}["k.py", 7] == (15, 65)
+
+
+def test_transfers_of_nobody_belong_to_no_line() -> None:
+    lines = source(profile(DmaPacketAggregated=DMA.set_column(4, "ts_instruction_id", pa.array([77]))))
+    assert lines is not None and all(not line.dma_ns for line in lines if line.file is not None)
+    assert sum(line.dma_ns or 0 for line in lines) == 20
+
+
+def test_sums_of_columns_without_a_value_are_not_captured() -> None:
+    bare = INSTRUCTION.set_column(9, "raw_flops", pa.nulls(5, pa.int64()))
+    tree = layers(profile(Instruction=bare))
+    assert tree is not None and "raw_flops" not in tree[0].sums and "hbm_read_bytes" in tree[0].sums
+
+
+def test_lines_that_end_alike_are_not_alike() -> None:
+    places = pa.array(["k.py:17", "xk.py:7", "k.py:7", "lib/k.py:7", ""])
+    rows = profile(Instruction=INSTRUCTION.set_column(8, "nki_source_location", places))
+    for place, ids in (("7", [2, 3, 4]), ("k.py:7", [3, 4]), ("17", [1]), ("k.py", [1, 3, 4])):
+        found = instructions(rows, Selection(place=place))
+        assert found is not None and found.rows["id"].to_pylist() == ids, place
+
+
 @given(st.integers(1, 200), st.integers(0, 3), st.integers(1, 2))
 def test_the_lower_bound_bounds(size: int, seed: int, cores: int) -> None:
     found = lower_bound(Profile.from_tables(synthetic.tables(size, seed, cores=cores)))
@@ -241,6 +286,13 @@ def test_sql_reads_the_tables(sql: str, on_disk: bool, tmp_path: Path) -> None:
         writer.write(tmp_path / "p", {"Instruction": INSTRUCTION, "Metadata": METADATA})
         given_profile = open_profile(tmp_path / "p")
     assert query(given_profile, sql).rows.to_pylist() == SELECTS[sql]
+
+
+def test_sql_sees_published_columns_in_their_published_type(tmp_path: Path) -> None:
+    narrow = INSTRUCTION.set_column(3, "duration_ns", INSTRUCTION["duration_ns"].cast(pa.int32()))
+    pq.write_table(narrow, tmp_path / "Instruction.parquet")
+    types = query(open_profile(tmp_path), "SELECT typeof(any_value(duration_ns)) AS a, typeof(any_value(id)) AS b FROM Instruction")
+    assert types.rows.to_pylist() == [{"a": "BIGINT", "b": "BIGINT"}]
 
 
 @pytest.mark.parametrize(

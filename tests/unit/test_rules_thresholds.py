@@ -136,6 +136,14 @@ def test_reloaded_by_factor(total: int, fires: bool) -> None:
         assert one.gain_ns == 500
 
 
+def test_reloaded_behind_computation_gains_only_what_is_exposed() -> None:
+    # DMA moves for 2000 ns, half of it surplus; the computation beside it leaves 300 ns.
+    rows = [transfer(i * 200, 200, 200, ts_instruction_id=1) for i in range(10)]
+    of = profile([instruction(0, 10, "sync", "DMA_DIRECT2D"), computing(300, 1700), computing(2000, 500)], rows, loaded(2000))
+    (one,) = found(of, "reloaded_inputs")
+    assert (one.gain_ns, one.evidence["surplus_dma_ns"], one.evidence["dma_while_nothing_computes_ns"]) == (300, 1000, 300)
+
+
 # small_free_dimension
 
 

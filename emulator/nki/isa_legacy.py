@@ -416,7 +416,7 @@ def dma_transpose(src: View, *, axes: Any = None, mask: Any = None, dtype: Any =
     """The transpose of `src`, made by DMA, in SBUF."""
     _no_mask(mask, "dma_transpose")
     src = _tile(src, "dma_transpose", "src")
-    order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(src.ndim, ())
+    order = tuple(axes) if axes is not None else dma.TRANSPOSED.get(src.ndim, ())
     if sorted(order) != list(range(src.ndim)):
         broken_rule(f"nki.isa.dma_transpose: axes {axes} do not permute the {src.ndim} dimensions of {src.name}")
     result = allocate(tuple(src.shape[axis] for axis in order), dtype or src.dtype, MemoryRegion.sbuf, legacy=True)

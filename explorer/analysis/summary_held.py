@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,8 +26,17 @@ class Held(Profile):
     def columns(self, name: str) -> tuple[str, ...]:
         return self._profile.columns(name)
 
+    def files(self, name: str) -> tuple[Path, ...]:
+        return self._profile.files(name)
+
     def rows(self, name: str) -> int:
         return self._profile.rows(name)
+
+    def chunks(self, name: str, columns: Sequence[str] | None = None, *, coded: bool = False) -> Iterator[pa.Table]:
+        return self._profile.chunks(name, columns, coded=coded)
+
+    def row(self, name: str, position: int) -> dict[str, Any]:
+        return self._profile.row(name, position)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table | None:
         if columns is None or name not in self.tables:

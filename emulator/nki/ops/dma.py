@@ -14,7 +14,7 @@ from emulator.opcodes import opcodes
 from emulator.program import InstructionFlag, Space
 
 #: What `axes=None` means, by number of dimensions (aws-neuron-sdk nki/api/nki/isa/__init__.py, `dma_transpose`).
-_TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
 def dma_copy(dst: View, src: View, *, engine: Any = None, dge_mode: Any = None, call: str = "nki.isa.dma_copy") -> int:
@@ -36,7 +36,7 @@ def dma_transpose(dst: View, src: View, axes: Any = None, *, engine: Any = None,
     """The row of a DMA that permutes `src`'s dimensions on the way."""
     call = "nki.isa.dma_transpose"
     _reaches(call, dst, src)
-    order = tuple(axes) if axes is not None else _TRANSPOSED.get(src.ndim)
+    order = tuple(axes) if axes is not None else TRANSPOSED.get(src.ndim)
     if order is None or sorted(order) != list(range(src.ndim)):
         broken_rule(f"{call}: axes {axes} do not permute the {src.ndim} dimensions of {src.name}")
     shape = tuple(src.shape[axis] for axis in order)

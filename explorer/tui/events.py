@@ -77,8 +77,9 @@ class Track:
     work_rows: Int
     waits: Spans
     wait_rows: Int
-    #: All rows in order of start, for going to the next and previous one.
+    #: All rows in order of start, for going to the next and previous one, and these starts.
     rows: Int
+    starts: Int
 
     @property
     def table(self) -> str:
@@ -87,8 +88,7 @@ class Track:
     def position(self, row: int) -> int:
         """Place of a table row in `rows`, or -1 if it is on another track."""
         begin = self.events.start[row]
-        starts = self.events.start[self.rows]
-        first, last = np.searchsorted(starts, begin, "left"), np.searchsorted(starts, begin, "right")
+        first, last = np.searchsorted(self.starts, begin, "left"), np.searchsorted(self.starts, begin, "right")
         here = np.flatnonzero(self.rows[first:last] == row)
         return int(first + here[0]) if len(here) else -1
 
@@ -161,6 +161,7 @@ def tracks(events: Events) -> Iterator[Track]:
             waits=Spans(events.start[wait_rows], events.end[wait_rows]),
             wait_rows=wait_rows,
             rows=rows,
+            starts=events.start[rows],
         )
 
 

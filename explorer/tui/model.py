@@ -88,6 +88,7 @@ class Model:
         self.tracks: tuple[Track, ...] = tuple(t for e in self.events.values() for t in events.tracks(e))
         self.extent = self._extent()
         self._flow: _Flow | None = None
+        self._by_id: dict[str, tuple[Int, Int]] = {}
         self.origins = Origins(profile)
 
     def _extent(self) -> tuple[int, int]:
@@ -142,8 +143,14 @@ class Model:
         """The row of that id, or None if the timeline has none; table names are read without case."""
         for name, held in self.events.items():
             if name.lower() == table.lower():
-                rows = np.flatnonzero((held.ids == identity) & (held.start >= 0))
-                return Ref(name, int(rows[0])) if len(rows) else None
+                # A row of many dependents is asked for each of them: sorted once, not searched through each time.
+                if name not in self._by_id:
+                    drawn = np.flatnonzero(held.start >= 0)
+                    order = np.argsort(held.ids[drawn], kind="stable")
+                    self._by_id[name] = held.ids[drawn][order], drawn[order]
+                ids, rows = self._by_id[name]
+                at = int(np.searchsorted(ids, identity))
+                return Ref(name, int(rows[at])) if at < len(ids) and ids[at] == identity else None
         return None
 
     def track_of(self, ref: Ref) -> int:

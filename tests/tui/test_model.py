@@ -31,6 +31,19 @@ def test_tracks_stand_in_reading_order(model: Model) -> None:
     assert [t.label for t in model.tracks] == ["Tensor", "TensorMatrix", "Scalar", "Sync", "qScalarIO0", "qSyncIO0"]
 
 
+def test_ids_are_found_whatever_their_order_and_none_is_found_twice() -> None:
+    tables = small.tables()
+    rows = tables["Instruction"]
+    count = rows.num_rows
+    ids = [7, 7, *range(count + 7, 9, -1)][:count]
+    tables["Instruction"] = rows.set_column(rows.column_names.index("id"), "id", pa.array(ids, pa.int64()))
+    found = Model(Profile.from_tables(tables))
+    held = found.events["Instruction"]
+    for identity in (*set(ids), 8, -1, 10**30):
+        drawn = [i for i, have in enumerate(ids) if have == identity and held.start[i] >= 0]
+        assert found.find("instruction", identity) == (Ref("Instruction", drawn[0]) if drawn else None)
+
+
 def test_waits_are_no_work(model: Model) -> None:
     sync = next(t for t in model.tracks if t.label == "Sync")
     assert (len(sync.work), len(sync.waits), len(sync.rows)) == (24, 12, 36)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Never
+from pathlib import Path
+from typing import Final, Never
 
 from emulator.stacks import is_internal
+
+_RUN: Final = str(Path(__file__).with_name("run.py"))
 
 
 class EmulatorError(Exception):
@@ -40,7 +43,8 @@ def place() -> str:
     """`file:line` of the kernel's statement that is executing, "" outside any."""
     frame = sys._getframe(1)
     while frame is not None and is_internal(frame.f_code):
-        if frame.f_back is None:
+        # Who asked for the run is no part of the kernel.
+        if frame.f_back is None or frame.f_code.co_filename == _RUN:
             return ""
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -46,6 +46,9 @@ def load_kernel(file: str | Path, name: str | None = None) -> Any:
         for label, value in vars(module).items()
         if isinstance(value, Kernel) and value.function.__module__ == module.__name__
     }
+    # A second name of a kernel is no second kernel.
+    named = {label: kernel for label, kernel in kernels.items() if label == kernel.function.__name__}
+    kernels = named | {label: kernel for label, kernel in kernels.items() if kernel not in named.values()}
     if name is not None:
         found = getattr(module, name, None)
         if found is None or not callable(found):
@@ -86,9 +89,9 @@ def run_kernel(
                     raise
                 # Not a function that launches a kernel, but an undecorated kernel.
                 outputs = Kernel(kernel, _is_legacy(kernel))(*args, **given)
-        except EmulatorError:
+        except (EmulatorError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # sys.exit in a kernel must not end the capture as if it were done
             raise KernelError(_summary(error), _own_traceback(error)) from error
     if capture.recorder is None:
         raise RuleError(
@@ -110,13 +113,13 @@ def _load(path: Path) -> ModuleType:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-        except EmulatorError:
+        except (EmulatorError, KeyboardInterrupt):
             raise
         except ModuleNotFoundError as error:
             raise KernelLoadError(f"{path}: needs the module {error.name!r}, which is not installed here") from error
         except SyntaxError as error:
             raise KernelLoadError(f"{path}:{error.lineno}: {error.msg}; correct the file") from error
-        except Exception as error:
+        except BaseException as error:
             raise KernelError(f"{path}: importing it raised {_summary(error)}", _own_traceback(error)) from error
         finally:
             _forget(before, path.parent.resolve())

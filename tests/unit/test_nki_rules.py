@@ -61,6 +61,7 @@ CURRENT: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: nisa.tensor_reduce(sbuf(8, 1), nl.add, sbuf(8, 4), axis=0), r"axis 0 of .* is the partition dimension"),
     (lambda x: nisa.tensor_reduce(sbuf(8, 2), nl.add, sbuf(8, 4), axis=1), r"has to hold \[8, 1\]"),
     (lambda x: nisa.memset(sbuf(8, 4), sbuf(8, 4)), r"it has to be a number"),
+    (lambda x: nisa.memset(sbuf(8, 4), "a"), r"value is str; it has to be a number"),
     (lambda x: nisa.bn_stats(sbuf(8, 6), sbuf(8, 513)), r"has 513 elements per partition; at most 512: split it"),
     (lambda x: nisa.tensor_copy(sbuf(8, 4).expand_dim(2).broadcast(2, 3), sbuf(8, 12)), r"is a broadcast and cannot be written"),
     (lambda x: nisa.nc_transpose(psum(64, 64), sbuf(64, 64), engine=nisa.vector_engine), r"larger than the \[32, 32\]"),
@@ -141,9 +142,9 @@ def test_a_call_that_we_do_not_have_is_named(body: Callable[[Any], Any], name: s
     def kernel(x):
         body(x)
 
-    with pytest.raises(UnsupportedCall, match=name) as caught:
+    with pytest.raises(UnsupportedCall, match=rf"{name}.* (is not emulated yet|does not exist in NKI)") as caught:
         run(kernel, X)
-    assert "not emulated" in str(caught.value) and str(caught.value).startswith(f"{Path(__file__)}:")
+    assert str(caught.value).startswith(f"{Path(__file__)}:")
 
 
 def test_targets_differ_in_what_they_allow() -> None:

@@ -98,6 +98,35 @@ def test_a_file_that_raises_when_imported_shows_its_own_traceback(tmp_path: Path
     assert caught.value.traceback.count("File ") == 1 and "importlib" not in caught.value.traceback
 
 
+@pytest.mark.parametrize("leave", ["import sys; sys.exit(0)", "raise SystemExit('done')", "raise BaseException('odd')"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_kernel_that_leaves_the_program_has_raised(leave: str, inside: bool, tmp_path: Path) -> None:
+    path = write(tmp_path, HEAD + ONE + f"@nki.jit\ndef leaves(x):\n    {leave}\n" + ("" if inside else f"{leave}\n"))
+    with pytest.raises(KernelError, match=r"kernel\.py:\d+"):
+        run_kernel(load_kernel(path, "leaves"), (np.zeros((2, 2), np.float32),))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_interrupt_stays_one(inside: bool, tmp_path: Path) -> None:
+    path = write(tmp_path, HEAD + "@nki.jit\ndef k(x):\n" + ("    " if inside else "    return x\n") + "raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        run_kernel(load_kernel(path), (np.zeros((2, 2), np.float32),))
+
+
+def test_a_second_name_of_a_kernel_is_no_second_kernel(tmp_path: Path) -> None:
+    assert load_kernel(write(tmp_path, HEAD + ONE + "also = one\n")).__name__ == "one"
+    with pytest.raises(KernelLoadError, match="several kernels"):
+        load_kernel(write(tmp_path, HEAD + ONE + "gridded = one[2]\n"))
+
+
+def test_a_launch_that_the_caller_got_wrong_names_no_file_of_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(EmulatorError, match=r"^the launch grid \[4\] is not possible"):
+        run_kernel(load_kernel(write(tmp_path, HEAD + ONE)), (np.zeros((2, 2), np.float32),), grid=4)
+    launches = "def go(x):\n    return one[4](x)\n"
+    with pytest.raises(EmulatorError, match=r"kernel\.py:\d+: the launch grid \[4\] is not possible"):
+        run_kernel(load_kernel(write(tmp_path, HEAD + ONE + launches), "go"), (np.zeros((2, 2), np.float32),))
+
+
 def test_language_calls_outside_a_kernel_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EmulatorError, match=r"kernel.py:3: nl.ndarray works only inside a kernel that is being run"):
         load_kernel(write(tmp_path, HEAD + "t = nl.ndarray((2, 2), nl.float32)\n"))

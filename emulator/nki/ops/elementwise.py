@@ -54,8 +54,9 @@ def tensor_copy(dst: View, src: View, *, engine: Any = None, call: str = "nki.is
 
 def memset(dst: View, value: Any, *, engine: Any = None) -> int:
     """The row of a fill with a constant."""
-    if isinstance(value, View):
-        broken_rule(f"nki.isa.memset: value is the tensor {value.name}; it has to be a number")
+    if not isinstance(value, (bool, int, float, np.generic)):
+        what = f"the tensor {value.name}" if isinstance(value, View) else type(value).__name__
+        broken_rule(f"nki.isa.memset: value is {what}; it has to be a number")
     flags = 0 if value else int(InstructionFlag.ZERO_FILL)
     row = issue(
         "nki.isa.memset", "memset", engine, (dst,), (), dst.free, dst.partitions, flags=flags, detail=(("value", f"{value:g}"),)

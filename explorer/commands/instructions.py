@@ -6,7 +6,7 @@ import argparse
 
 from explorer.analysis.instructions import ORDERS, SHOWN, Selection, instructions
 from explorer.report import output
-from explorer.store import reader
+from explorer.store import reader, schema
 from explorer.text import safe
 from explorer.times import parse_range
 
@@ -61,5 +61,8 @@ def _cell(column: str, value: str | int | None) -> output.Cell:
 
 
 def _plain(column: str, value: object) -> object:
-    """Ids are texts: many readers of JSON round numbers of 64 bits."""
-    return str(value) if column == "id" and value is not None else value
+    """Ids are texts: many readers of JSON round numbers of 64 bits. Times are numbers, whatever clock they count from."""
+    if column == "id":
+        return None if value is None else str(value)
+    spec = schema.tables()["Instruction"].column(column)
+    return value if spec is not None and spec.unit == "nanoseconds" else output.exact(value)

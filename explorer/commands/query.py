@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     found = query(profile, args.sql, limit=args.limit)
     names, columns = _distinct(found.rows.column_names), [c.to_pylist() for c in found.rows.columns]
     if args.json:
-        rows = [dict(zip(names, map(_plain, values), strict=True)) for values in zip(*columns, strict=True)]
+        rows = [dict(zip(names, map(output.exact, values), strict=True)) for values in zip(*columns, strict=True)]
         output.print_json(output.envelope("query", profile, output.listing(rows, found.total)))
         return 0
     header = [safe(n) for n in names]
@@ -48,18 +48,9 @@ def _distinct(names: list[str]) -> list[str]:
     return taken
 
 
-def _plain(value: object) -> object:
-    """Integers beyond what JSON readers keep exact become strings."""
-    if isinstance(value, bool) or value is None or isinstance(value, (float, str)):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) <= 2**53 else str(value)
-    return [_plain(v) for v in value] if isinstance(value, list) else str(value)
-
-
 def _cell(value: object) -> output.Cell:
     if isinstance(value, str):
         return safe(value, _WIDEST)
     if value is None or isinstance(value, (bool, float)):
         return value
-    return value if isinstance(value, int) and abs(value) < 2**53 else safe(str(value), _WIDEST)
+    return value if isinstance(value, int) and abs(value) <= output.EXACT else safe(str(value), _WIDEST)

@@ -14,6 +14,8 @@ from explorer.text import safe
 
 #: Rises only on a breaking change of any `--json` answer.
 FORMAT = 1
+#: Integers up to this are exact to every reader of JSON.
+EXACT = 2**53
 Cell = str | int | float | bool | None
 
 
@@ -76,6 +78,15 @@ def print_json(answer: Mapping[str, Any]) -> None:
 def json_text(answer: Mapping[str, Any]) -> str:
     """The text of an answer as one JSON object, with a newline at its end. Non-finite numbers become null."""
     return json.dumps(_finite(answer), indent=2, allow_nan=False) + "\n"
+
+
+def exact(value: object) -> object:
+    """A value of a row as JSON readers keep it exact: integers beyond `EXACT` and what JSON does not know become strings."""
+    if isinstance(value, bool) or value is None or isinstance(value, (float, str)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT else str(value)
+    return [exact(v) for v in value] if isinstance(value, list) else str(value)
 
 
 def _finite(value: Any) -> Any:

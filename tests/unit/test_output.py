@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
+from explorer.commands import main
 from explorer.report import output
+from explorer.store import writer
 from explorer.store.reader import Profile
 
 
@@ -30,6 +36,26 @@ def test_answers_share_their_head_and_hold_no_number_that_json_has_not() -> None
     assert list(read)[:8] == ["tool", "version", "kind", "format", "profile", "evidence", "warnings", "not_captured"]
     assert (read["a"], read["b"], read["c"], read["profile"], read["evidence"]) == (None, [None, 1.5], [2**63], "p", "unknown")
     assert "Instruction" in read["not_captured"] and read["warnings"] == ["w"]
+
+
+def test_integers_that_readers_would_round_become_texts() -> None:
+    assert output.exact([2**53, 2**53 + 1, -(2**53) - 1, True, None, "x"]) == [
+        2**53,
+        str(2**53 + 1),
+        str(-(2**53) - 1),
+        True,
+        None,
+        "x",
+    ]
+
+
+def test_ids_of_a_listing_are_exact_and_its_times_are_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late, big = 1_700_000_000_000_000_001, 2**63 - 1
+    row = {"id": [big], "start_ts": [late], "end_ts": [late + 1], "raw_framework_id": [big], "pc": [4]}
+    writer.write(tmp_path / "p", {"Instruction": pa.table(row), "Metadata": pa.table({"is_simulation": [False]})})
+    assert main(["instructions", str(tmp_path / "p"), "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (shown["id"], shown["raw_framework_id"], shown["start_ts"], shown["pc"]) == (str(big), str(big), late, 4)
 
 
 def test_notes_on_what_was_cut() -> None:

@@ -18,6 +18,7 @@ from collectors.nki.rows import Int, take, unique_rows
 from collectors.nki.traffic import Traffic
 from emulator.program import ENGINES, Frame, InstructionFlag, Program, Space, Timeline
 from explorer.analysis import intervals
+from explorer.analysis.summary_definitions import WAITS
 
 DESCRIPTIONS = {
     "FrameworkNode.ts_id": "Number of the node, as children_ids has it.",
@@ -80,22 +81,44 @@ def framework_node(program: Program, timeline: Timeline, ids: Ids, layer: Layers
     `time_intervals` is the union of its instructions and of the transfers they start. Of the shares, `hfu` and `mfu` are fractions
     of the union, those per interval are percent.
     """
-    nodes = sorted({"/".join(p.split("/")[: n + 1]) for p in layer.paths for n in range(1, len(p.split("/")))})
-    rows = [_Node(program, timeline, ids, moved, peaks, node, _members(layer, node)).row(nodes) for node in nodes]
+    below: dict[str, list[int]] = {}
+    for code, text in enumerate(layer.paths):
+        parts = text.split("/")
+        for depth in range(2, len(parts) + 1):
+            below.setdefault("/".join(parts[:depth]), []).append(code)
+    # Rows are put in groups once: looking through all of them for each node would take a million times a thousand steps.
+    order = np.argsort(layer.of, kind="stable")
+    ptr = np.searchsorted(layer.of[order], np.arange(len(layer.paths) + 1))
+    tree = _Tree.of(sorted(below))
+    hbm = moved.read[Space.HBM] + moved.write[Space.HBM]
+    rows = []
+    for node in tree.number:
+        members = np.sort(np.concatenate([order[ptr[code] : ptr[code + 1]] for code in below[node]]))
+        rows.append(_Node(program, timeline, ids, moved, hbm, node, members).row(tree, peaks))
     return pa.Table.from_pylist(rows)
 
 
-def _members(layer: Layers, node: str) -> Int:
-    below = np.array([p == node or p.startswith(node + "/") for p in layer.paths])
-    return np.flatnonzero(below[layer.of])
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The nodes by path in sorted order with their numbers from 1, and each one's children in that order."""
+
+    number: dict[str, int]
+    children: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, nodes: list[str]) -> _Tree:
+        children: dict[str, list[str]] = {node: [] for node in ("", *nodes)}
+        for node in nodes:
+            children[node.rpartition("/")[0]].append(node)
+        return cls({node: i for i, node in enumerate(nodes, 1)}, children)
 
 
 class _Node:
     """One node of the tree while its row is built."""
 
-    def __init__(self, program: Program, timeline: Timeline, ids: Ids, moved: Traffic, peaks: Peaks, path: str, rows: Int) -> None:
-        self.program, self.timeline, self.moved, self.peaks, self.path, self.rows = program, timeline, moved, peaks, path, rows
-        waits = np.array([name == "EVENT_SEMAPHORE" for name in program.opcodes])
+    def __init__(self, program: Program, timeline: Timeline, ids: Ids, moved: Traffic, hbm: Int, path: str, rows: Int) -> None:
+        self.program, self.timeline, self.moved, self.path = program, timeline, moved, path
+        waits = np.array([name in WAITS for name in program.opcodes])
         self.rows = rows[~waits[program.opcode[rows]]]
         transfer = ids.transfer_of[self.rows]
         self.transfer = transfer[transfer >= 0]
@@ -103,7 +126,6 @@ class _Node:
         start = np.concatenate((timeline.start[self.rows], moves.start[self.transfer]))
         end = np.concatenate((timeline.end[self.rows], moves.end[self.transfer]))
         self.start, self.end = intervals.union(start, end)
-        hbm = moved.read[Space.HBM] + moved.write[Space.HBM]
         self.hbm = self._per_interval(moves.start[self.transfer], hbm[moves.instruction[self.transfer]])
         transposes = (program.flags[self.rows] & InstructionFlag.TRANSPOSE) != 0
         self.flops = self._work(program.adjusted_flops, np.ones(len(self.rows), np.bool_))
@@ -121,11 +143,10 @@ class _Node:
         rows = self.rows[wanted & (amount[self.rows] > 0)]
         return self._per_interval(self.timeline.start[rows], amount[rows])
 
-    def row(self, nodes: list[str]) -> dict[str, object]:
-        children = [n for n in nodes if n.startswith(self.path + "/") and "/" not in n[len(self.path) + 1 :]]
+    def row(self, tree: _Tree, peaks: Peaks) -> dict[str, object]:
+        children, number = tree.children[self.path], tree.number
         parent, _, name = self.path.rpartition("/")
         length = self.end - self.start
-        number = {n: i + 1 for i, n in enumerate(nodes)}
         program = self.program
         row: dict[str, object] = {
             "node_name": name,
@@ -138,11 +159,11 @@ class _Node:
             "element_count_per_interval": _listed((self.raw // 2).tolist()),
             "transpose_element_count_per_interval": _listed((self.raw_transposes // 2).tolist()),
             "hbm_transfer_size_per_interval": _listed(self.hbm.tolist()),
-            "hfu": _share(self.flops.sum(), self.peaks.flops, length.sum()),
-            "mfu": _share((self.flops - self.transpose_flops).sum(), self.peaks.flops, length.sum()),
-            "hfu_per_interval": _shares(self.flops, self.peaks.flops, length),
-            "mfu_per_interval": _shares(self.flops - self.transpose_flops, self.peaks.flops, length),
-            "mbu_per_interval": _shares(self.hbm, self.peaks.hbm_bytes, length),
+            "hfu": _share(self.flops.sum(), peaks.flops, length.sum()),
+            "mfu": _share((self.flops - self.transpose_flops).sum(), peaks.flops, length.sum()),
+            "hfu_per_interval": _shares(self.flops, peaks.flops, length),
+            "mfu_per_interval": _shares(self.flops - self.transpose_flops, peaks.flops, length),
+            "mbu_per_interval": _shares(self.hbm, peaks.hbm_bytes, length),
         }
         for kind, space in (("hbm", Space.HBM), ("sbuf", Space.SBUF)):
             row[f"{kind}_read_bytes"] = int(self.moved.read[space][self.rows].sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from explorer.analysis import intervals
 from explorer.analysis.engines import canonical
 from explorer.analysis.summary_definitions import WAITS
 from explorer.store import schema
+from explorer.store.arrays import integers, valid
 from explorer.store.reader import Profile
 
 
@@ -29,8 +31,9 @@ def active_time(profile: Profile) -> pa.Table | None:
     canonical_names = pa.array([canonical(n) for n in names.dictionary.to_pylist()], pa.string())
     rows = rows.set_column(0, "engine", canonical_names.take(names.indices))
     parts = []
-    for (engine, core), times in _groups(rows, ("engine", "pcore_idx")):
-        start, end = intervals.union(*times)
+    for group in _groups(rows, ("engine", "pcore_idx")):
+        engine, core = group.keys
+        start, end = intervals.union(group.start, group.end)
         columns = {
             "start_ts": pa.array(start),
             "end_ts": pa.array(end),
@@ -47,7 +50,8 @@ def active_time(profile: Profile) -> pa.Table | None:
 def opcode_summary(profile: Profile) -> pa.Table | None:
     """OpcodeSummary: per engine and opcode the count, durations added up, and time covered; waits are a row like any other.
 
-    Times in nanoseconds; `active_time_percent` is a fraction of `total_time`. None if Instruction was not captured.
+    Rows without known times are counted and take none. Times in nanoseconds; `active_time_percent` is a fraction of `total_time`.
+    None if Instruction was not captured.
     """
     from explorer.analysis.summary import summarize
 
@@ -56,14 +60,15 @@ def opcode_summary(profile: Profile) -> pa.Table | None:
         return None
     whole = summarize(profile, ("total_time",)).metrics["total_time"]
     found = []
-    for (engine, opcode), times in _groups(rows, ("engine", "opcode")):
-        busy = intervals.busy(*times)
+    for group in _groups(rows, ("engine", "opcode")):
+        engine, opcode = group.keys
+        busy = intervals.busy(group.start, group.end)
         found.append(
             {
                 "engine": engine,
                 "opcode": opcode,
-                "instruction_count": len(times[0]),
-                "instruction_time_ns": int((times[1] - times[0]).sum()),
+                "instruction_count": group.rows,
+                "instruction_time_ns": int((group.end - group.start).sum()),
                 "active_time_ns": busy,
                 "active_time_percent": busy / 1e9 / whole if whole else None,
             }
@@ -106,19 +111,30 @@ def throttle_summary(profile: Profile) -> pa.Table | None:
     return _table("ThrottleSummary", found)
 
 
-def _groups(rows: pa.Table, keys: tuple[str, str]) -> list[tuple[tuple[Any, Any], tuple[intervals.Int, intervals.Int]]]:
-    """Starts and ends of the rows of each pair of keys."""
-    rows = rows.filter(pc.and_(pc.is_valid(rows["start_ts"]), pc.is_valid(rows["end_ts"])))
-    start, end = (np.asarray(rows[c].to_numpy(), np.int64) for c in ("start_ts", "end_ts"))
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The rows of one pair of keys: how many there are, and starts and ends of those whose times are known."""
+
+    keys: tuple[Any, Any]
+    rows: int
+    start: intervals.Int
+    end: intervals.Int
+
+
+def _groups(rows: pa.Table, keys: tuple[str, str]) -> list[_Group]:
+    """The rows of each pair of keys, in order of first appearance of the keys."""
+    known = valid(rows["start_ts"]) & valid(rows["end_ts"])
+    start, end = (integers(rows[c], 0) for c in ("start_ts", "end_ts"))
     encoded = [pc.dictionary_encode(rows[k].combine_chunks(), null_encoding="encode") for k in keys]
     names = [[*(e.dictionary.to_pylist())] for e in encoded]
-    codes = [np.asarray(e.indices.to_numpy(), np.int64) for e in encoded]
+    codes = [integers(e.indices, 0) for e in encoded]
     pair = codes[0] * max(len(names[1]), 1) + codes[1]
     found = []
     for code in np.unique(pair):
-        here = pair == code
+        mine = pair == code
+        timed = mine & known
         key = (names[0][code // len(names[1])], names[1][code % len(names[1])])
-        found.append((key, (start[here], end[here])))
+        found.append(_Group(key, int(mine.sum()), start[timed], end[timed]))
     return found
 
 

@@ -93,6 +93,18 @@ def test_newer_tools_give_shares_of_total_time(small: Profile) -> None:
     assert found["static_dma_active_time_percent"] == pytest.approx(200e-9 / 1e-5)
 
 
+def test_instructions_without_times_count_and_take_none() -> None:
+    columns = {"engine": ["vector", "vector", None], "opcode": ["COPY"] * 3, "pcore_idx": [0, 0, 0]}
+    times = {"start_ts": [5, None, 9], "end_ts": [15, None, None], "duration_ns": [10, None, None]}
+    profile = Profile.from_tables({"Instruction": pa.table(columns | times)})
+    found = opcode_summary(profile)
+    assert found is not None
+    shown = [(r["engine"], r["instruction_count"], r["instruction_time_ns"], r["active_time_ns"]) for r in found.to_pylist()]
+    assert shown == [("vector", 2, 10, 10), (None, 1, 0, 0)]
+    active = active_time(profile)
+    assert active is not None and [(r["engine"], r["start_ts"], r["end_ts"]) for r in active.to_pylist()] == [("vector", 5, 15)]
+
+
 def test_two_physical_cores_have_twice_the_peak(small: Profile) -> None:
     metadata = table(small, "Metadata")
     at = metadata.column_names.index("num_physical_cores")

@@ -19,6 +19,17 @@ def _nanoseconds(times: costs.Float) -> Int:
     return np.floor(times + 0.5).astype(np.int64)
 
 
+def _unpublished(program: Program, target: Target) -> tuple[str, ...]:
+    """What to say of opcodes in use whose cost nobody published."""
+    said: dict[str, None] = {}
+    for code, name in enumerate(program.cost_classes):
+        cost = target.cost_classes[name]
+        if cost.kind == "unpublished":
+            for opcode in np.unique(program.opcode[program.cost_class == code]):
+                said[f"the cost of {program.opcodes[opcode]} is not published: priced as {cost.note}"] = None
+    return tuple(said)
+
+
 def _semaphores(program: Program, edges: Dependencies, plan: dma.Plan, increment: int) -> tuple[tuple[str, ...], Small, Int]:
     """(names, semaphore raised by each row, its value then): one per engine and core, then one per queue."""
     n = len(program)
@@ -92,5 +103,5 @@ def simulate(program: Program, target: Target | None = None) -> Timeline:
         address=layout.address,
         first_use=layout.first_use,
         last_use=layout.last_use,
-        warnings=(NOT_MODELLED, *doubts),
+        warnings=(NOT_MODELLED, *_unpublished(program, target), *doubts),
     )

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from emulator.errors import unsupported
-from emulator.nki import constants, dtypes, isa_legacy, isa_new, namespace
+from emulator.nki import constants, dtypes, isa_legacy, isa_legacy_data, isa_new, isa_new_data, namespace
 from emulator.nki.index import ParDim
 from emulator.nki.launch import Kernel, NeuronCores
 from emulator.nki.nkiobject import NKIObject
@@ -88,8 +88,8 @@ def modules() -> dict[str, ModuleType]:
     """Every module of both trees by its full name."""
     made: dict[str, ModuleType] = {}
     _module(made, "neuronxcc", {"__version__": "2.0.0"})
-    _tree(made, "neuronxcc.nki", namespace.language_legacy(), _calls(isa_legacy), legacy=True)
-    _tree(made, "nki", namespace.language_new(), _calls(isa_new), legacy=False)
+    _tree(made, "neuronxcc.nki", namespace.language_legacy(), _calls(isa_legacy) | _calls(isa_legacy_data), legacy=True)
+    _tree(made, "nki", namespace.language_new(), _calls(isa_new) | _calls(isa_new_data), legacy=False)
     for name, module in made.items():
         parent, _, last = name.rpartition(".")
         if parent:

@@ -27,6 +27,7 @@ class CostClass:
     fast: str
     #: Whether the engine has to hold the table of the instruction's function.
     function_table: bool
+    #: "unpublished": `note` says what the class is priced as in want of a published formula. Else as `targets.KINDS`.
     kind: str
     source: tuple[str, ...]
     note: str

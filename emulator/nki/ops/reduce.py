@@ -10,15 +10,14 @@ from emulator.errors import broken_rule
 from emulator.nki import alu, dtypes
 from emulator.nki.access import issue, same_tile, values_on
 from emulator.nki.constants import reduce_cmd
+from emulator.nki.ops import accumulators
 from emulator.nki.ops.elementwise import apply, rows, scalar_operand, scalar_value
-from emulator.nki.session import current
 from emulator.nki.tensor import View
 from emulator.program import InstructionFlag
 
 #: Elements per partition that bn_stats takes (aws-neuron-sdk nki/api/nki/isa/__init__.py).
 BN_STATS_ELEMENTS = 512
-_IDENTITY = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
-_PLAIN = {"max": "maximum", "min": "minimum", "sum": "add", "prod": "multiply"}
+_REDUCTIONS = ("add", "multiply", "maximum", "minimum")
 
 
 def free_axes(call: str, data: View, axis: Any) -> tuple[int, ...]:
@@ -68,7 +67,7 @@ def tensor_reduce(
         broken_rule(
             f"{call}: dst {dst.name} {list(dst.shape)} has to hold {list(shape)}, what is left of {data.name} {list(data.shape)}"
         )
-    detail = (("op", _PLAIN.get(operation.name, operation.name)),)
+    detail = (("op", accumulators.PLAIN.get(operation.name, operation.name)),)
     row = issue(call, "tensor_reduce", None, (dst,), (data,), data.free, data.partitions, detail=detail)
     if values_on():
         result = alu.reduction(operation)(data.tile(), axes, where=where)
@@ -92,8 +91,8 @@ def tensor_scalar_reduce(
     call = "nki.isa.tensor_scalar_reduce"
     same_tile(call, dst, data)
     first, second = alu.find(op0), alu.find(reduce_op)
-    name = _PLAIN.get(second.name, second.name)
-    if name not in _IDENTITY:
+    name = accumulators.PLAIN.get(second.name, second.name)
+    if name not in _REDUCTIONS:
         broken_rule(f"{call}: reduce_op is {second}; it can be add, multiply, max or min")
     reads = (data, *scalar_operand(call, "operand0", operand0, data), *scalar_operand(call, "reduce_init", reduce_init, data))
     writes: tuple[View, ...] = (dst,)
@@ -108,17 +107,10 @@ def tensor_scalar_reduce(
         return row
     result = apply(first, rows(data), scalar_value(operand0), reverse0)
     dst.write(result)
-    session = current(call)
-    registers = session.accumulators.get("vector")
-    if command is reduce_cmd.load_reduce:
-        initial = dtypes.to_float32(np.broadcast_to(np.asarray(scalar_value(reduce_init)), (data.partitions, 1)))
-        registers = np.resize(initial[:, 0], 128)
-    elif command is not reduce_cmd.reduce or registers is None:
-        registers = np.full(128, _IDENTITY[name], dtype=np.float32)
-    registers = registers.copy()
-    part = registers[: data.partitions]
-    part[...] = alu.alu(name)(part, alu.reduction(name)(result, (1,)))
-    session.accumulators["vector"] = registers
+    initial = None if reduce_init is None else scalar_value(reduce_init)
+    before = accumulators.begin(call, name, command, data.partitions, initial)
+    part = alu.alu(name)(before, alu.reduction(name)(result, (1,)))
+    accumulators.keep(call, part)
     if reduce_res is not None:
         reduce_res.write((-part if reduce_res_negate else part)[:, None])
     return row

@@ -1,0 +1,68 @@
+"""`nki.isa` of the first generation: selects, searches, shuffles, gathers and random numbers.
+
+Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py at release 2.26.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.nki.constants import fp32
+from emulator.nki.constants import reduce_cmd as _reduce_cmd
+from emulator.nki.indexing import crop
+from emulator.nki.isa_legacy import _column, _issue, _result, _tile
+from emulator.nki.ops import select
+from emulator.nki.ops.reduce import tile_shape
+from emulator.nki.tensor import View
+
+
+def range_select(
+    *,
+    on_true_tile: View,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: View,
+    bound1: View,
+    reduce_cmd: Any = _reduce_cmd.idle,
+    reduce_res: Any = None,
+    reduce_op: Any = "max",
+    range_start: int = 0,
+    on_false_value: float = fp32.min,
+    mask: Any = None,
+    dtype: Any = None,
+    **ignored: Any,
+) -> View:
+    """`on_true_tile` where the column number lies within bounds, fp32.min elsewhere."""
+    call = "range_select"
+    data = _tile(on_true_tile, call, "on_true_tile")
+    bounds = (_tile(bound0, call, "bound0"), _tile(bound1, call, "bound1"))
+
+    def run(d: View, x: View) -> int:
+        low, high = (_column(bound, mask) for bound in bounds)
+        res = _column(reduce_res, mask)
+        return select.range_select(d, x, comp_op0, comp_op1, low, high, reduce_cmd, res, reduce_op, range_start, on_false_value)
+
+    return _issue(_result(data, tile_shape(data), dtype), mask, (data,), run)
+
+
+def select_reduce(
+    *,
+    dst: View,
+    predicate: View,
+    on_true: View,
+    on_false: Any,
+    reduce_res: Any = None,
+    reduce_cmd: Any = _reduce_cmd.idle,
+    reduce_op: Any = "max",
+    reverse_pred: bool = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **ignored: Any,
+) -> None:
+    """Write `dst`: `on_true` where the predicate holds, `on_false` elsewhere, and the maximum per partition."""
+    call = "select_reduce"
+    given = (_tile(dst, call, "dst"), _tile(predicate, call, "predicate"), _tile(on_true, call, "on_true"))
+    target, condition, data = (crop(view, mask) for view in given)
+    if target is not None and condition is not None and data is not None:
+        other, res = _column(on_false, mask), _column(reduce_res, mask)
+        select.select_reduce(target, condition, data, other, res, reduce_cmd, reduce_op, reverse_pred)

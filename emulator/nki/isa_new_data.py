@@ -1,0 +1,74 @@
+"""`nki.isa` of the current generation: selects, searches, shuffles, gathers and random numbers.
+
+Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.nki.constants import fp32
+from emulator.nki.constants import reduce_cmd as _reduce_cmd
+from emulator.nki.isa_new import _dst, _only_known, _tile
+from emulator.nki.ops import select
+from emulator.nki.tensor import View
+
+
+def range_select(
+    dst: View,
+    on_true_tile: View,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: View,
+    bound1: View,
+    reduce_cmd: Any = _reduce_cmd.reset_reduce,
+    reduce_res: Any = None,
+    reduce_op: Any = "maximum",
+    range_start: int = 0,
+    on_false_value: float = fp32.min,
+    name: Any = None,
+    **extra: Any,
+) -> None:
+    """`on_true_tile` where the column number lies within bounds, fp32.min elsewhere."""
+    _only_known("range_select", extra)
+    call = "range_select"
+    select.range_select(
+        _dst(dst, call),
+        _tile(on_true_tile, call, "on_true_tile"),
+        comp_op0,
+        comp_op1,
+        _tile(bound0, call, "bound0"),
+        _tile(bound1, call, "bound1"),
+        reduce_cmd,
+        reduce_res,
+        reduce_op,
+        range_start,
+        on_false_value,
+    )
+
+
+def select_reduce(
+    dst: View,
+    predicate: View,
+    on_true: View,
+    on_false: Any,
+    reduce_res: Any = None,
+    reduce_cmd: Any = _reduce_cmd.idle,
+    reduce_op: Any = "maximum",
+    reverse_pred: bool = False,
+    name: Any = None,
+    **extra: Any,
+) -> None:
+    """`on_true` where the predicate holds, `on_false` elsewhere, and the maximum per partition."""
+    _only_known("select_reduce", extra)
+    call = "select_reduce"
+    select.select_reduce(
+        _dst(dst, call),
+        _tile(predicate, call, "predicate"),
+        _tile(on_true, call, "on_true"),
+        on_false,
+        reduce_res,
+        reduce_cmd,
+        reduce_op,
+        reverse_pred,
+    )

@@ -189,7 +189,10 @@ def share_of(packets: Packets, whole: Int) -> Int:
     transfer, moved = packets.transfer[order], packets.nbytes[order]
     total = sum_by(transfer, moved, len(whole))
     done = np.cumsum(moved) - (np.cumsum(total) - total)[transfer]
-    scaled = np.where(total[transfer] > 0, done * whole[transfer] // np.maximum(total[transfer], 1), 0)
+    # The product of two sizes of some gigabytes is more than 64 bits hold: then Python's integers.
+    wide = int(done.max(initial=0)) * int(whole.max(initial=0)) >= 2**63
+    product = done.astype(object if wide else np.int64) * whole[transfer]
+    scaled = np.where(total[transfer] > 0, product // np.maximum(total[transfer], 1), 0).astype(np.int64)
     before = np.where(rank_within(transfer) > 0, np.concatenate(([0], scaled[:-1])), 0) if len(order) else scaled
     share = np.empty(len(order), np.int64)
     share[order] = scaled - before

@@ -133,8 +133,8 @@ def test_packets_add_up_to_their_transfer() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5000)), max_size=40),
-    st.lists(st.integers(0, 10**6), min_size=4, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5000) | st.integers(2**32, 2**33)), max_size=40),
+    st.lists(st.integers(0, 10**6) | st.integers(2**32, 2**34), min_size=4, max_size=4),
 )
 def test_packets_share_what_their_transfer_read(parts: list[tuple[int, int]], whole: list[int]) -> None:
     transfer, moved = np.array([t for t, _ in parts], np.int64), np.array([m for _, m in parts], np.int64)

@@ -42,15 +42,12 @@ def lower_bound(profile: Profile) -> LowerBound | None:
     cores = profile.table("Instruction", ["pcore_idx"])
     core = np.zeros(len(rows), np.int64) if cores is None else integers(cores["pcore_idx"], 0)
     doing = ~rows.is_wait
-    busy = {
-        name: max(
-            intervals.busy(rows.start[here], rows.end[here])
-            for c in np.unique(core)
-            if (here := doing & (rows.engine == code) & (core == c)) is not None
-        )
-        for code, name in enumerate(rows.engines)
-        if (doing & (rows.engine == code)).any()
-    }
+    busy: dict[str, int] = {}
+    for code, name in enumerate(rows.engines):
+        mine = doing & (rows.engine == code)
+        if mine.any():
+            on_core = (mine & (core == c) for c in np.unique(core[mine]))
+            busy[name] = max(intervals.busy(rows.start[here], rows.end[here]) for here in on_core)
     first, last = int(rows.start[doing].min()), int(rows.end[doing].max())
     transfers = profile.table("DmaPacketAggregated", ["start_ts", "end_ts", "pcore_idx"])
     packets = profile.table("DmaPacket", ["start_ts", "end_ts", "pcore_idx"])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.nki import dtypes
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
-from emulator.nki.indexing import crop
-from emulator.nki.isa_legacy import _column, _issue, _result, _tile
-from emulator.nki.ops import select
+from emulator.nki.indexing import boxed, crop
+from emulator.nki.isa_legacy import _column, _issue, _result, _statistics, _tile
+from emulator.nki.ops import search, select, shuffle
 from emulator.nki.ops.reduce import tile_shape
 from emulator.nki.tensor import View
 
@@ -66,3 +67,47 @@ def select_reduce(
     if target is not None and condition is not None and data is not None:
         other, res = _column(on_false, mask), _column(reduce_res, mask)
         select.select_reduce(target, condition, data, other, res, reduce_cmd, reduce_op, reverse_pred)
+
+
+def nc_find_index8(*, data: View, vals: View, mask: Any = None, dtype: Any = None, **ignored: Any) -> View:
+    """Where each of 8 values first stands in its partition; a mask applies to `data`."""
+    values = _tile(vals, "nc_find_index8", "vals")
+    return _statistics(
+        "nc_find_index8",
+        data,
+        8,
+        mask,
+        dtype or dtypes.uint32,
+        lambda d, x: search.nc_find_index8(d, x, _first_partitions(values, x)),
+    )
+
+
+def nc_match_replace8(
+    *, data: View, vals: View, imm: float, dst_idx: Any = None, mask: Any = None, dtype: Any = None, **ignored: Any
+) -> View:
+    """`data` with the first match of each of 8 values replaced; a mask applies to `data`."""
+    call = "nc_match_replace8"
+    source, values = _tile(data, call), _tile(vals, call, "vals")
+    index = None if dst_idx is None else _tile(dst_idx, call, "dst_idx")
+
+    def run(d: View, x: View) -> int:
+        places = None if index is None else _first_partitions(index, x)
+        return search.nc_match_replace8(d, x, _first_partitions(values, x), imm, places)
+
+    return _issue(_result(source, tile_shape(source), dtype), mask, (source,), run)
+
+
+def nc_stream_shuffle(src: View, dst: View, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None, **ignored: Any) -> None:
+    """Write `dst`: partitions of each quadrant in another order."""
+    target, source = crop(_tile(dst, "nc_stream_shuffle", "dst"), mask), crop(_tile(src, "nc_stream_shuffle", "src"), mask)
+    if target is not None and source is not None:
+        shuffle.nc_stream_shuffle(target, source, shuffle_mask)
+
+
+def _first_partitions(view: View, data: View) -> View:
+    """`view` as far as a mask leaves partitions of the data that it belongs to."""
+    if view.partitions <= data.partitions or view.paxis is None:
+        return view
+    box = [(0, size) for size in view.shape]
+    box[view.paxis] = (0, data.partitions)
+    return boxed(view, tuple(box))

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.isa_new import _dst, _only_known, _tile
-from emulator.nki.ops import select
+from emulator.nki.ops import reduce, search, select, shuffle
 from emulator.nki.tensor import View
 
 
@@ -72,3 +72,41 @@ def select_reduce(
         reduce_op,
         reverse_pred,
     )
+
+
+def tensor_scalar_cumulative(
+    dst: View,
+    src: View,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
+    reduce_cmd: Any = _reduce_cmd.reset_reduce,
+    name: Any = None,
+    **extra: Any,
+) -> None:
+    """`r[i] = op1(op0(src[i], imm0), r[i - 1])` along the free dimension."""
+    _only_known("tensor_scalar_cumulative", extra)
+    call = "tensor_scalar_cumulative"
+    reduce.tensor_scalar_cumulative(_dst(dst, call), _tile(src, call, "src"), op0, op1, imm0, imm1, reduce_cmd)
+
+
+def nc_find_index8(dst: View, data: View, vals: View, name: Any = None, **extra: Any) -> None:
+    """Where each of 8 values first stands in its partition."""
+    _only_known("nc_find_index8", extra)
+    call = "nc_find_index8"
+    search.nc_find_index8(_dst(dst, call), _tile(data, call, "data"), _tile(vals, call, "vals"))
+
+
+def nc_match_replace8(dst: View, data: View, vals: View, imm: float, dst_idx: Any = None, name: Any = None, **extra: Any) -> None:
+    """`data` with the first match of each of 8 values replaced."""
+    _only_known("nc_match_replace8", extra)
+    call = "nc_match_replace8"
+    index = None if dst_idx is None else _tile(dst_idx, call, "dst_idx")
+    search.nc_match_replace8(_dst(dst, call), _tile(data, call, "data"), _tile(vals, call, "vals"), imm, index)
+
+
+def nc_stream_shuffle(dst: View, src: View, shuffle_mask: Any, name: Any = None, **extra: Any) -> None:
+    """Partitions of each quadrant in another order."""
+    _only_known("nc_stream_shuffle", extra)
+    shuffle.nc_stream_shuffle(_dst(dst, "nc_stream_shuffle"), _tile(src, "nc_stream_shuffle", "src"), shuffle_mask)

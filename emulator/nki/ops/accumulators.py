@@ -31,14 +31,18 @@ def begin(call: str, operation: str, command: Any, partitions: int, initial: Any
     """The registers of the first `partitions` partitions as an instruction finds them after `command`; a copy, one dimension."""
     registers = current(call).accumulators.get("vector")
     if command is reduce_cmd.load_reduce:
-        if initial is None:
-            broken_rule(f"{call}: reduce_cmd.load_reduce needs the value to load")
         loaded: Column = dtypes.to_float32(np.broadcast_to(np.asarray(initial), (partitions, 1)))[:, 0].copy()
         return loaded
     if command is reduce_cmd.reduce and registers is not None:
         found: Column = registers[:partitions].copy()
         return found
     return np.full(partitions, IDENTITY[operation], dtype=np.float32)
+
+
+def check_load(call: str, argument: str, command: Any, initial: Any) -> None:
+    """Raise `RuleError` if `command` loads a value and there is none."""
+    if command is reduce_cmd.load_reduce and initial is None:
+        broken_rule(f"{call}: reduce_cmd.load_reduce needs the value to load, {argument}")
 
 
 def keep(call: str, values: Column) -> None:

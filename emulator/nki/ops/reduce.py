@@ -94,6 +94,7 @@ def tensor_scalar_reduce(
     name = accumulators.PLAIN.get(second.name, second.name)
     if name not in _REDUCTIONS:
         broken_rule(f"{call}: reduce_op is {second}; it can be add, multiply, max or min")
+    accumulators.check_load(call, "reduce_init", command, reduce_init)
     reads = (data, *scalar_operand(call, "operand0", operand0, data), *scalar_operand(call, "reduce_init", reduce_init, data))
     writes: tuple[View, ...] = (dst,)
     flags = 0
@@ -113,6 +114,36 @@ def tensor_scalar_reduce(
     accumulators.keep(call, part)
     if reduce_res is not None:
         reduce_res.write((-part if reduce_res_negate else part)[:, None])
+    return row
+
+
+def tensor_scalar_cumulative(
+    dst: View, src: View, op0: Any, op1: Any, imm0: Any, imm1: Any = None, command: Any = reduce_cmd.reset_reduce
+) -> int:
+    """The row of `r[i] = op1(op0(src[i], imm0), r[i - 1])` along the free dimension; r is kept in the Vector engine's registers."""
+    call = "nki.isa.tensor_scalar_cumulative"
+    same_tile(call, dst, src)
+    first, second = alu.find(op0), alu.find(op1)
+    name = accumulators.PLAIN.get(second.name, second.name)
+    if name not in accumulators.IDENTITY:
+        broken_rule(f"{call}: op1 is {second}; it can be add, subtract, multiply, max or min")
+    if first.bitwise:
+        broken_rule(f"{call}: op0 is {first}; it has to be an arithmetic operation")
+    for view in (dst, src):
+        if dtypes.name(view.dtype) in ("int32", "uint32"):
+            broken_rule(f"{call}: {view.name} is {dtypes.name(view.dtype)}, which it does not take; use float32")
+    if command not in (reduce_cmd.reset_reduce, reduce_cmd.reduce, reduce_cmd.load_reduce):
+        broken_rule(f"{call}: reduce_cmd is {command.name}; it can be reset_reduce, reduce or load_reduce")
+    accumulators.check_load(call, "imm1", command, imm1)
+    reads = (src, *scalar_operand(call, "imm0", imm0, src), *scalar_operand(call, "imm1", imm1, src))
+    detail = (("op0", first.name), ("op1", name))
+    row = issue(call, "tensor_scalar_cumulative", None, (dst,), reads, src.free, src.partitions, detail=detail)
+    if values_on():
+        start = accumulators.begin(call, name, command, src.partitions, None if imm1 is None else scalar_value(imm1))
+        inner = apply(first, rows(src), scalar_value(imm0), False)
+        result = alu.scan(name, "bypass", inner, np.zeros_like(inner), start)
+        dst.write(result)
+        accumulators.keep(call, result[:, -1])
     return row
 
 

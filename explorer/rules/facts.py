@@ -118,7 +118,7 @@ class Facts:
 
     @functools.cached_property
     def transfers(self) -> Transfers:
-        """The transfers; empty where they were not captured."""
+        """The transfers whose times are known; empty where they were not captured."""
         names = ["start_ts", "end_ts", "trigger", "transfer_bytes", "queue_name", "variable", "dest", "pcore_idx"]
         names += [
             "read_num_sbuf_partitions",
@@ -129,7 +129,7 @@ class Facts:
         ]
         table = self.profile.table("DmaPacketAggregated", names)
         table = _empty(names) if table is None else table
-        row = self._of_core(table)
+        row = self._timed(table)
         row = row[np.argsort(integers(table["start_ts"], 0)[row], kind="stable")]
         start, end = integers(table["start_ts"], 0)[row], integers(table["end_ts"], 0)[row]
         trigger, seen = _numbers(table["trigger"])[row], _numbers(table["ts_visible_ts"])[row]
@@ -161,7 +161,7 @@ class Facts:
         packets = self.profile.table("DmaPacket", ["start_ts", "end_ts", "pcore_idx"])
         if packets is None:
             return intervals.union(self.transfers.start, self.transfers.end)
-        row = self._of_core(packets)
+        row = self._timed(packets)
         return intervals.union(integers(packets["start_ts"], 0)[row], integers(packets["end_ts"], 0)[row])
 
     @functools.cached_property
@@ -211,6 +211,11 @@ class Facts:
     def _of_core(self, table: pa.Table) -> Int:
         core = integers(table["pcore_idx"], -1)
         return np.flatnonzero((core == self.core) | (core < 0))
+
+    def _timed(self, table: pa.Table) -> Int:
+        """The rows of the core that have a start and an end: what has none took no time that is known."""
+        row = self._of_core(table)
+        return row[(valid(table["start_ts"]) & valid(table["end_ts"]))[row]]
 
 
 def covered(spans: Sequence[Spans]) -> Spans:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from explorer.analysis.lower_bound import LowerBound, lower_bound
 from explorer.rules import RULES, Where, evaluate, thresholds
 from explorer.rules.draft import Draft, Rule
+from explorer.rules.facts import Facts
 from explorer.rules.registry import WITH_LESS_WORK, bounded
 from explorer.store.reader import Profile
 from tests import synthetic
@@ -156,6 +157,15 @@ def test_findings_are_ranked_by_gain() -> None:
     results = evaluate(of, [Fake("b", draft(100)), Fake("a", draft(300), draft(200)), Fake("c")])
     assert [(f.rule, f.gain_ns) for f in results.findings] == [("a", 300), ("a", 200), ("b", 100)]
     assert results.silent == ("c",)
+
+
+def test_transfers_without_known_times_are_no_time() -> None:
+    start, end = [1_000_000, None, 1_000_200], [1_000_100, 1_000_900, None]
+    moved = pa.table({"start_ts": start, "end_ts": end, "transfer_bytes": [1, 2, 3], "queue_name": ["q"] * 3})
+    for name in ("DmaPacket", "DmaPacketAggregated"):
+        facts = Facts(Profile.from_tables({name: moved, "DmaPacketAggregated": moved}))
+        assert (facts.transfers.start.tolist(), facts.transfers.nbytes.tolist()) == ([1_000_000], [1])
+        assert [spans.tolist() for spans in facts.moving] == [[1_000_000], [1_000_100]]
 
 
 def test_of_several_cores_the_busiest_is_looked_at() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from explorer.export.window import Window
 from explorer.store.arrays import integers, valid
 from explorer.store.errors import ProfileError, UsageError
 from explorer.store.reader import Profile
+from explorer.store.writer import appear, scratch_beside
 
 #: What a spreadsheet takes for the start of a formula.
 _FORMULA = r"^[=+\-@\t\r\n]"
@@ -46,27 +45,21 @@ def export_table(profile: Profile, name: str, path: Path, *, at: Window | None =
 
 def export_all(profile: Profile, folder: Path, *, at: Window | None = None, force: bool = False) -> CsvResult:
     """Write every table to `folder` as TABLE.csv; the folder appears whole or not at all. Otherwise as `export_table`."""
+    if folder.name in ("", ".."):
+        raise UsageError(f"{folder}: names no folder; give -o a name of its own")
     if (folder.exists() or folder.is_symlink()) and not force:
         raise UsageError(f"{folder}: exists already; give another -o, or --force to replace it")
     if folder.is_symlink() or folder.is_file() or (folder.exists() and any(f.suffix != ".csv" for f in folder.iterdir())):
         raise UsageError(f"{folder}: holds more than an earlier export: not replaced; give another -o")
-    beside, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{kind}") for kind in ("partial", "old"))
     rows = {}
     try:
-        beside.mkdir(parents=True)
-        for name in profile.tables:
-            with whole_file(beside / f"{name}.csv", force=True) as file:
-                rows[name] = _write(profile, name, file, at)
-        if folder.exists():
-            folder.rename(old)
-        beside.rename(folder)
+        with scratch_beside(folder) as beside:
+            for name in profile.tables:
+                with whole_file(beside / f"{name}.csv", force=True) as file:
+                    rows[name] = _write(profile, name, file, at)
+            appear(beside, folder)
     except OSError as error:
         raise ProfileError(f"{folder}: cannot be written: {error.strerror or error}; nothing was written") from error
-    finally:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
     return CsvResult(rows)
 
 

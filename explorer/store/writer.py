@@ -73,7 +73,7 @@ def write(
         raise ValueError("a profile has a Metadata row")
     whole["SchemaFields"] = conform("SchemaFields", _schema_fields(whole, descriptions or {}))
     try:
-        with _beside(path) as beside:
+        with scratch_beside(path) as beside:
             for name in sorted(whole):
                 file = beside / f"{name}.parquet"
                 pq.write_table(whole[name], file, compression="zstd", row_group_size=ROW_GROUP)
@@ -81,7 +81,7 @@ def write(
             _sync(beside)
             if path.exists() and (path / PRIVATE).exists():
                 shutil.copytree(path / PRIVATE, beside / PRIVATE, symlinks=True)
-            _appear(beside, path)
+            appear(beside, path)
     except OSError as error:
         raise ProfileError(f"{path}: cannot write the profile: {error.strerror or error}; nothing was written") from error
 
@@ -102,7 +102,7 @@ def check_destination(path: Path, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def _beside(path: Path) -> Iterator[Path]:
+def scratch_beside(path: Path) -> Iterator[Path]:
     """A scratch directory next to `path`, gone afterwards whatever happens; those of writers that were killed go too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
@@ -118,7 +118,7 @@ def _beside(path: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _appear(beside: Path, path: Path) -> None:
+def appear(beside: Path, path: Path) -> None:
     """Give `beside` the name `path` in one step; what had that name before takes the scratch name."""
     if path.exists():
         libc = ctypes.CDLL(None, use_errno=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from explorer.export import csv
 from explorer.export.window import Window
-from explorer.store.errors import UsageError
+from explorer.store.errors import ProfileError, UsageError
 from explorer.store.reader import Profile
 from tests import synthetic
 
@@ -79,6 +79,27 @@ def test_a_folder_is_replaced_only_if_it_is_an_export(tmp_path: Path) -> None:
         csv.export_all(profile, tmp_path / "out", force=True)
     assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
     assert os.listdir(tmp_path) == ["out"]
+
+
+def test_an_export_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    csv.export_all(synthetic.profile(5), tmp_path / "out")
+    before = {f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()}
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(csv, "_write", full)
+    with pytest.raises(ProfileError, match="No space left"):
+        csv.export_all(synthetic.profile(9), tmp_path / "out", force=True)
+    assert os.listdir(tmp_path) == ["out"]
+    assert {f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()} == before
+
+
+@pytest.mark.parametrize("name", [".", "..", "/"])
+def test_a_folder_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="a name of its own"):
+        csv.export_all(synthetic.profile(5), Path(name), force=True)
 
 
 def test_window(tmp_path: Path) -> None:

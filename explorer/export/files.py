@@ -17,11 +17,15 @@ from explorer.store.errors import ProfileError, UsageError
 def whole_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """A file to write to, which gets the name `path` when the block ends without an exception, complete and on disk.
 
-    Raises UsageError if `path` exists and `force` is not set, or is no regular file; ProfileError if it cannot be written. Whatever
-    happens, no part of the file is left, and an older one of that name stays until the new one is complete.
+    Raises UsageError if `path` exists and `force` is not set, is no regular file, or has a name that a profile would take for a
+    table; ProfileError if it cannot be written. Whatever happens, no part of the file is left, and an older one of that name stays
+    until the new one is complete.
     """
     if path.is_dir() or (path.exists() and not path.is_file()):
         raise UsageError(f"{path}: is not a file; give another -o")
+    if path.suffix == ".parquet":
+        # --force would put text or a trace in the place of a profile's table, and the profile would be lost.
+        raise UsageError(f"{path}: has the name of a profile's table, and nothing written here is one; give another -o")
     if path.exists() and not force:
         raise UsageError(f"{path}: exists already; give another -o, or --force to replace it")
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")

@@ -105,3 +105,22 @@ def test_command(
     if code:
         assert len(err.splitlines()) == 1
         assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "verb", [["export", "perfetto"], ["export", "csv", "--table", "Instruction"], ["report"]], ids=["perfetto", "csv", "report"]
+)
+@pytest.mark.parametrize("name", ["Instruction.parquet", "New_0.parquet"])
+def test_no_output_takes_the_place_of_a_profiles_table(
+    verb: list[str], name: str, stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {p.name: p.read_bytes() for p in stored.iterdir()}
+    assert main([*verb, str(stored), "-o", str(stored / name), "--force"]) == 2
+    assert "give another -o" in capsys.readouterr().err
+    assert {p.name: p.read_bytes() for p in stored.iterdir()} == before
+
+
+def test_no_folder_of_csv_takes_the_place_of_a_profile(stored: Path) -> None:
+    before = {p.name: p.read_bytes() for p in stored.iterdir()}
+    assert main(["export", "csv", str(stored), "-o", str(stored), "--force"]) == 2
+    assert {p.name: p.read_bytes() for p in stored.iterdir()} == before

@@ -179,8 +179,12 @@ def issue(
     *,
     flags: int = 0,
     detail: tuple[tuple[str, str], ...] = (),
+    by_data: View | None = None,
 ) -> int:
-    """The row of a new instruction of a compute engine; `n` elements in each of `k` partitions."""
+    """The row of a new instruction of a compute engine; `n` elements in each of `k` partitions.
+
+    Of `by_data`, one of the operands that are read, values decide which elements.
+    """
     entry = _OPCODES[spec]
     session = current(call)
     for view in writes:
@@ -191,7 +195,7 @@ def issue(
     engine, chosen = choose_engine(entry, requested, call)
     reachable(call, engine, writes + reads)
     operands = [operand(view, WRITE) for view in writes]
-    operands += [operand(view, READ) for view in reads]
+    operands += [operand(view, READ if view is not by_data else READ | Access.INDIRECT) for view in reads]
     for place in operands:
         if place[3]:
             _check_start(call, place)

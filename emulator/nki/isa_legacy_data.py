@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.nki import dtypes
-from emulator.nki.constants import fp32
+from emulator.nki.access import allocate
+from emulator.nki.assign import fresh
+from emulator.nki.constants import MemoryRegion, fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.indexing import boxed, crop
-from emulator.nki.isa_legacy import _column, _issue, _result, _statistics, _tile
-from emulator.nki.ops import search, select, shuffle
+from emulator.nki.isa_legacy import _column, _issue, _no_mask, _result, _statistics, _tile
+from emulator.nki.ops import gather, search, select, shuffle
 from emulator.nki.ops.reduce import tile_shape
 from emulator.nki.tensor import View
+from emulator.program import Space
 
 
 def range_select(
@@ -102,6 +105,32 @@ def nc_stream_shuffle(src: View, dst: View, shuffle_mask: Any, *, dtype: Any = N
     target, source = crop(_tile(dst, "nc_stream_shuffle", "dst"), mask), crop(_tile(src, "nc_stream_shuffle", "src"), mask)
     if target is not None and source is not None:
         shuffle.nc_stream_shuffle(target, source, shuffle_mask)
+
+
+def local_gather(
+    src_buffer: View,
+    index: View,
+    num_elem_per_idx: int = 1,
+    num_valid_indices: int | None = None,
+    *,
+    mask: Any = None,
+    **ignored: Any,
+) -> View:
+    """What a gather within each group of 16 partitions finds."""
+    _no_mask(mask, "local_gather")
+    source, places = _tile(src_buffer, "local_gather", "src_buffer"), _tile(index, "local_gather", "index")
+    count = places.free * gather.CORE_PARTITIONS if num_valid_indices is None else num_valid_indices
+    shape = (source.partitions, count) if num_elem_per_idx == 1 else (source.partitions, count, num_elem_per_idx)
+    result = allocate(shape, source.dtype, MemoryRegion.sbuf, legacy=True)
+    row = gather.local_gather(result, source, places, num_elem_per_idx, num_valid_indices)
+    return fresh(result, (row,), spaces=(Space.SBUF,))
+
+
+def sequence_bounds(*, segment_ids: View, dtype: Any = None, **ignored: Any) -> View:
+    """Where the segment of each element begins and ends, as [1, 2, n]."""
+    ids = _tile(segment_ids, "sequence_bounds", "segment_ids")
+    result = allocate((1, 2, ids.free), dtype or ids.dtype, MemoryRegion.sbuf, legacy=True)
+    return fresh(result, (gather.sequence_bounds(result, ids),), spaces=(Space.SBUF,))
 
 
 def _first_partitions(view: View, data: View) -> View:

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.isa_new import _dst, _only_known, _tile
-from emulator.nki.ops import reduce, search, select, shuffle
+from emulator.nki.ops import gather, reduce, search, select, shuffle
 from emulator.nki.tensor import View
 
 
@@ -110,3 +110,39 @@ def nc_stream_shuffle(dst: View, src: View, shuffle_mask: Any, name: Any = None,
     """Partitions of each quadrant in another order."""
     _only_known("nc_stream_shuffle", extra)
     shuffle.nc_stream_shuffle(_dst(dst, "nc_stream_shuffle"), _tile(src, "nc_stream_shuffle", "src"), shuffle_mask)
+
+
+def nc_n_gather(dst: View, data: View, indices: View, name: Any = None, **extra: Any) -> None:
+    """The elements of each partition at flattened indices."""
+    _only_known("nc_n_gather", extra)
+    call = "nc_n_gather"
+    gather.nc_n_gather(_dst(dst, call), _tile(data, call, "data"), _tile(indices, call, "indices"))
+
+
+def local_gather(
+    dst: View,
+    src_buffer: View,
+    index: View,
+    num_elem_per_idx: int = 1,
+    num_valid_indices: int | None = None,
+    name: Any = None,
+    **extra: Any,
+) -> None:
+    """Gather within each group of 16 partitions."""
+    _only_known("local_gather", extra)
+    call = "local_gather"
+    source, places = _tile(src_buffer, call, "src_buffer"), _tile(index, call, "index")
+    gather.local_gather(_dst(dst, call), source, places, num_elem_per_idx, num_valid_indices)
+
+
+def nonzero_with_count(dst: View, src: View, index_offset: int = 0, padding_val: int = -1, name: Any = None, **extra: Any) -> None:
+    """Where elements are not zero, and how many there are, in every 16th partition."""
+    _only_known("nonzero_with_count", extra)
+    call = "nonzero_with_count"
+    gather.nonzero_with_count(_dst(dst, call), _tile(src, call, "src"), index_offset, padding_val)
+
+
+def sequence_bounds(dst: View, segment_ids: View, name: Any = None, **extra: Any) -> None:
+    """Where the segment of each element begins and ends."""
+    _only_known("sequence_bounds", extra)
+    gather.sequence_bounds(_dst(dst, "sequence_bounds"), _tile(segment_ids, "sequence_bounds", "segment_ids"))

@@ -160,6 +160,9 @@ def _common(legacy: bool) -> dict[str, Any]:
         "rms_norm": lambda x, w, axis, n, epsilon=1e-6, dtype=None, compute_dtype=None, mask=None, **_: composite.rms_norm(
             x, w, axis, n, epsilon, dtype, compute_dtype, mask, legacy=legacy
         ),
+        "gather_flattened": lambda data, indices, axis=0, dtype=None, mask=None, **_: _unmasked(
+            mask, "gather_flattened", lambda: composite.gather_flattened(data, indices, axis, dtype, legacy=legacy)
+        ),
         "is_hbm": lambda buffer: _space(buffer) == "HBM",
         "is_on_chip": lambda buffer: _space(buffer) != "HBM",
         "is_psum": lambda buffer: _space(buffer) == "PSUM",

@@ -10,7 +10,7 @@ from emulator.nki.access import allocate
 from emulator.nki.assign import fresh
 from emulator.nki.constants import MemoryRegion, reduce_cmd
 from emulator.nki.language.arithmetic import binary
-from emulator.nki.ops import elementwise, patterns, reduce, scalar
+from emulator.nki.ops import elementwise, gather, patterns, reduce, scalar
 from emulator.nki.ops import matmul as tensor_engine
 from emulator.nki.ops.reduce import tile_shape
 from emulator.nki.tensor import View, need_view
@@ -121,3 +121,17 @@ def _over_free(call: str, x: Any, axis: Any, mask: Any) -> View:
     if axes != tuple(range(1, len(tile_shape(data)))):
         unsupported(f"{call} over some of the free axes")
     return data
+
+
+def gather_flattened(data: Any, indices: Any, axis: int = 0, dtype: Any = None, *, legacy: bool) -> View:
+    """A tile of the elements of each partition of `data` at `indices`, which count all of its free dimensions as one."""
+    call = "nki.language.gather_flattened"
+    if axis:
+        unsupported(f"{call} along axis {axis}")
+    source, places = need_view(data, call, "data"), need_view(indices, call, "indices")
+    result = allocate(places.shape, source.dtype, MemoryRegion.sbuf, legacy=legacy, paxis=places.paxis or 0, unnamed="gather")
+    row = gather.nc_n_gather(result, source, places, call=call)
+    if dtype is None or dtypes.name(dtypes.as_dtype(dtype)) == dtypes.name(source.dtype):
+        return fresh(result, (row,), spaces=(Space.SBUF,))
+    converted = allocate(places.shape, dtype, MemoryRegion.sbuf, legacy=legacy, paxis=places.paxis or 0, unnamed="gather")
+    return fresh(converted, (elementwise.tensor_copy(converted, result, call=call),))

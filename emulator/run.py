@@ -70,15 +70,16 @@ def run_kernel(
     target: str = "trn2",
     grid: Any = None,
     values: bool = True,
+    seed: int = 0,
 ) -> Run:
     """The outputs and the program of one call of a kernel, or of a function that launches kernels.
 
     `args` are numpy arrays (without values anything with `shape` and `dtype`) and Python values. `grid` launches a kernel that
-    was not given one. Raises `KernelError` with the kernel's own traceback if it raises, `RuleError` if it breaks a rule,
-    `UnsupportedCall` if it uses what the emulator does not have.
+    was not given one; `seed` begins the random numbers that it draws on the device. Raises `KernelError` with the kernel's own
+    traceback if it raises, `RuleError` if it breaks a rule, `UnsupportedCall` if it uses what the emulator does not have.
     """
     chosen = None if grid is None else grid if isinstance(grid, tuple) else (grid,)
-    capture = Capture(target, values, grid=chosen)
+    capture = Capture(target, values, grid=chosen, seed=seed)
     given = dict(kwargs or {})
     with installed(), capturing(capture), _folder_of(kernel):
         try:

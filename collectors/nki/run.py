@@ -12,6 +12,7 @@ from collectors.nki.capture import Captured, capture
 from collectors.nki.metadata import Origin
 from collectors.nki.source import Paths
 from emulator import targets
+from emulator.nki.ops.random import DRAWS
 from emulator.run import load_kernel, run_kernel
 from emulator.simulate import simulate
 
@@ -54,6 +55,7 @@ def record(request: Request, say: Callable[[str], None] = lambda text: None) -> 
         target=target.name,
         grid=request.grid or None,
         values=request.values,
+        seed=request.seed,
     )
     say(f"timing {len(ran.program):,} instructions")
     timeline = simulate(ran.program, target)
@@ -62,7 +64,7 @@ def record(request: Request, say: Callable[[str], None] = lambda text: None) -> 
         kernel_file=Paths(root).stored(str(request.file)),
         arguments={key: a.text for key, a in given.items()},
         grid=request.grid,
-        seed=request.seed if any(a.random for a in given.values()) else None,
+        seed=request.seed if any(a.random for a in given.values()) or DRAWS.intersection(ran.program.opcodes) else None,
         values=request.values,
     )
     return capture(ran.program, timeline, target, source_root=root, origin=origin)

@@ -14,7 +14,7 @@ from emulator.nki.constants import MemoryRegion, fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.indexing import boxed, crop
 from emulator.nki.isa_legacy import _column, _issue, _no_mask, _result, _statistics, _tile
-from emulator.nki.ops import gather, search, select, shuffle
+from emulator.nki.ops import gather, random, search, select, shuffle
 from emulator.nki.ops.reduce import tile_shape
 from emulator.nki.tensor import View
 from emulator.program import Space
@@ -131,6 +131,13 @@ def sequence_bounds(*, segment_ids: View, dtype: Any = None, **ignored: Any) -> 
     ids = _tile(segment_ids, "sequence_bounds", "segment_ids")
     result = allocate((1, 2, ids.free), dtype or ids.dtype, MemoryRegion.sbuf, legacy=True)
     return fresh(result, (gather.sequence_bounds(result, ids),), spaces=(Space.SBUF,))
+
+
+def dropout(data: View, prob: Any, *, mask: Any = None, dtype: Any = None, **ignored: Any) -> View:
+    """`data` with random elements set to zero."""
+    source = _tile(data, "dropout")
+    result = _result(source, tile_shape(source), dtype)
+    return _issue(result, mask, (source,), lambda d, x: random.dropout(d, x, _column(prob, mask)))
 
 
 def _first_partitions(view: View, data: View) -> View:

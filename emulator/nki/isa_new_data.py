@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.nki import dtypes
+from emulator.nki.constants import engine as _engine
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.isa_new import _dst, _only_known, _tile
-from emulator.nki.ops import gather, reduce, search, select, shuffle
+from emulator.nki.ops import gather, random, reduce, search, select, shuffle
+from emulator.nki.ops.limits import needs_dtype
 from emulator.nki.tensor import View
 
 
@@ -146,3 +149,29 @@ def sequence_bounds(dst: View, segment_ids: View, name: Any = None, **extra: Any
     """Where the segment of each element begins and ends."""
     _only_known("sequence_bounds", extra)
     gather.sequence_bounds(_dst(dst, "sequence_bounds"), _tile(segment_ids, "sequence_bounds", "segment_ids"))
+
+
+def dropout(dst: View, data: View, prob: Any, name: Any = None, **extra: Any) -> None:
+    """`data` with random elements set to zero."""
+    _only_known("dropout", extra)
+    target, source = _dst(dst, "dropout"), _tile(data, "dropout", "data")
+    needs_dtype("nki.isa.dropout", "dst", target, dtypes.name(source.dtype))
+    random.dropout(target, source, prob)
+
+
+def rng(dst: View, engine: Any = _engine.vector, name: Any = None, **extra: Any) -> None:
+    """Random bits."""
+    _only_known("rng", extra)
+    random.rng(_dst(dst, "rng"), engine)
+
+
+def rand2(dst: View, min: Any, max: Any, name: Any = None, **extra: Any) -> None:
+    """Random numbers from `min` to `max`."""
+    _only_known("rand2", extra)
+    random.rand2(_dst(dst, "rand2"), min, max)
+
+
+def set_rng_seed(src_seeds: View, name: Any = None, **extra: Any) -> None:
+    """Seed the Vector engine's random numbers."""
+    _only_known("set_rng_seed", extra)
+    random.set_rng_seed(_tile(src_seeds, "set_rng_seed", "src_seeds"))

@@ -67,6 +67,8 @@ class Capture:
     grid: tuple[Any, ...] | None = None
     outputs: list[Any] = field(default_factory=list)
     launches: int = 0
+    #: Where the random numbers of the kernels begin.
+    seed: int = 0
 
 
 _captures: list[Capture] = []
@@ -160,7 +162,8 @@ def launch(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], captur
         capture.recorder = Recorder(kernel.__name__, capture.target)  # type: ignore[attr-defined]
     recorder = capture.recorder
     capture.launches += 1
-    session = Session(recorder, capture.target, values=capture.values, legacy=kernel.legacy)
+    seed = (capture.seed, capture.launches)
+    session = Session(recorder, capture.target, values=capture.values, legacy=kernel.legacy, seed=seed)
     session.grid, cores = _grid(kernel.grid or capture.grid or (), kernel.legacy)
     arguments = Arguments(session, kernel)
     given, named = arguments.wrap(args, kwargs)

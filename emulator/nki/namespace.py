@@ -13,7 +13,7 @@ from emulator.errors import broken_rule, unsupported
 from emulator.nki import alu, dtypes
 from emulator.nki import constants as c
 from emulator.nki.index import MGrid, ParDim, Slice, arange
-from emulator.nki.language import arithmetic, broadcast, composite, memory
+from emulator.nki.language import arithmetic, broadcast, composite, memory, randoms
 from emulator.nki.language.loops import LoopRange
 from emulator.nki.launch import NeuronCores, SpmdDim
 from emulator.nki.nkiobject import NKIObject
@@ -159,6 +159,15 @@ def _common(legacy: bool) -> dict[str, Any]:
         ),
         "rms_norm": lambda x, w, axis, n, epsilon=1e-6, dtype=None, compute_dtype=None, mask=None, **_: composite.rms_norm(
             x, w, axis, n, epsilon, dtype, compute_dtype, mask, legacy=legacy
+        ),
+        "dropout": lambda x, rate, dtype=None, mask=None, **_: _unmasked(
+            mask, "dropout", lambda: randoms.dropout(x, rate, dtype, legacy=legacy)
+        ),
+        "rand": lambda shape, dtype=dtypes.float32, buffer=None, name="", **_: randoms.rand(
+            shape, dtype, buffer, name, legacy=legacy
+        ),
+        "random_seed": lambda seed, mask=None, **_: _unmasked(
+            mask, "random_seed", lambda: randoms.random_seed(seed, legacy=legacy)
         ),
         "gather_flattened": lambda data, indices, axis=0, dtype=None, mask=None, **_: _unmasked(
             mask, "gather_flattened", lambda: composite.gather_flattened(data, indices, axis, dtype, legacy=legacy)

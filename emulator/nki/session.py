@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from emulator.errors import OutsideKernel, place
 from emulator.recorder import Recorder
 
@@ -13,7 +15,7 @@ from emulator.recorder import Recorder
 class Session:
     """One launch of a kernel on `target`, with values (numpy storage) or without."""
 
-    def __init__(self, recorder: Recorder, target: str, *, values: bool, legacy: bool) -> None:
+    def __init__(self, recorder: Recorder, target: str, *, values: bool, legacy: bool, seed: tuple[int, ...] = (0,)) -> None:
         self.recorder = recorder
         self.target = target
         self.values = values
@@ -27,6 +29,18 @@ class Session:
         self.shared: list[Any] = []
         self.shared_used = 0
         self.names: dict[str, int] = {}
+        self._seed = seed
+        self._random: np.random.Generator | None = None
+
+    def random(self) -> np.random.Generator:
+        """The generator of the launch's random numbers, seeded by the capture and the launch or by the kernel."""
+        if self._random is None:
+            self._random = np.random.Generator(np.random.Philox(self._seed))
+        return self._random
+
+    def seed_random(self, *seed: int) -> None:
+        """Begin the random numbers anew from a seed of the kernel."""
+        self._seed, self._random = seed, None
 
     def unique(self, name: str) -> str:
         """`name`, with a number from its second use on."""

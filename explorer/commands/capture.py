@@ -37,7 +37,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target", choices=_TARGETS, default="trn2", help="NeuronCore generation (default: trn2)")
     parser.add_argument("--grid", metavar="N[,N]", default="", help="SPMD grid to launch the kernel with, such as 2 or 2,4")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the arrays (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the arrays, and of what the kernel draws at random (default: 0)"
+    )
     parser.add_argument("--no-values", action="store_true", help="record instructions without computing values: faster")
     parser.add_argument(
         "--source-root", type=Path, metavar="DIR", help="stored source paths are relative to this (default: the kernel's folder)"

@@ -129,8 +129,8 @@ def test_first_generation(body: Callable[[Any], Any], message: str) -> None:
     [
         (lambda x: nisa.quantize_mx(dst=x, src=x, dst_scale=x), "nki.isa.quantize_mx"),
         (lambda x: nisa.sendrecv(x, x, 0, 1, 0), "nki.isa.sendrecv"),
-        (lambda x: oisa.local_gather(x, x), "neuronxcc.nki.isa.local_gather"),
-        (lambda x: nl.rand((8, 4)), "nki.language.rand"),
+        (lambda x: oisa.tensor_copy_dynamic_dst(dst=x, src=x), "neuronxcc.nki.isa.tensor_copy_dynamic_dst"),
+        (lambda x: nisa.rand_get_state(x), "nki.isa.rand_get_state"),
         (lambda x: nki.collectives.all_reduce([x], [x]), "nki.collectives.all_reduce"),
         (lambda x: nisa.some_enum.value, "nki.isa.some_enum"),
         (lambda x: nisa.nc_matmul(psum(4, 4), sbuf(8, 4), sbuf(8, 4), perf_mode=nisa.matmul_perf_mode.double_row), "perf_mode"),

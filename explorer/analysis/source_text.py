@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Where files that a profile names are looked up by default: the current directory.
+ROOT = Path()
 #: A source file larger than this is none, bytes.
 _LARGEST = 4 << 20
 

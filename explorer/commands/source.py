@@ -9,7 +9,7 @@ from pathlib import Path
 
 from explorer.analysis.rows import work
 from explorer.analysis.source import Line, of_work, rest
-from explorer.analysis.source_text import Sources
+from explorer.analysis.source_text import ROOT, Sources
 from explorer.commands.layers import engines
 from explorer.report import output
 from explorer.store import reader
@@ -29,7 +29,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     output.add_profile(parser)
     parser.add_argument("--file", metavar="FILE", help="only this file, as the profile names it")
-    parser.add_argument("--source-root", type=Path, metavar="DIR", help="where the files lie that the profile names")
+    parser.add_argument(
+        "--source-root",
+        type=Path,
+        metavar="DIR",
+        default=ROOT,
+        help="where source files are looked up (default: the current directory)",
+    )
     parser.add_argument("--all", action="store_true", help="whole files, not only what is around lines with instructions")
     output.add_limit(parser)
     output.add_json(parser)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from explorer.analysis.source_text import ROOT
 from explorer.store import reader
 from explorer.store.errors import UsageError
 from explorer.times import parse_range
@@ -15,7 +16,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", type=Path, help="profile directory")
     parser.add_argument("--at", metavar="T0..T1", help="show this time range, such as 1.2ms..1.4ms")
     parser.add_argument("--select", metavar="ID", help="select this instruction; TABLE:ID for a row of another table")
-    parser.add_argument("--source-root", type=Path, help="where source files are looked up (default: the current directory)")
+    parser.add_argument(
+        "--source-root", type=Path, metavar="DIR", help="where source files are looked up (default: the current directory)"
+    )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
 
@@ -31,6 +34,9 @@ def run(args: argparse.Namespace) -> int:
     from explorer.tui.screen import Start
 
     model = Model(profile)
+    begin, end = model.extent
+    if at is not None and ((at[0] or 0) >= end or (at[1] is not None and at[1] <= begin)):
+        raise UsageError(f"--at {args.at!r}: {args.profile} has nothing there; it goes from {begin}ns to {end}ns")
     selected = None
     if args.select:
         table, colon, identity = args.select.rpartition(":")
@@ -40,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         if selected is None:
             raise UsageError(f"--select {args.select!r}: {args.profile} draws no such row; `trnscope instructions` lists ids")
     given = args.source_root
-    start = Start(str(args.profile), at, selected, given or Path.cwd(), given and str(given), args.ascii)
+    start = Start(str(args.profile), at, selected, given or ROOT, given and str(given), args.ascii)
     app = Explorer(model, start)
     app.run(mouse=not args.no_mouse)
     return app.return_code or 0

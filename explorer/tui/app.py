@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -40,6 +42,13 @@ class Explorer(App[None]):
         # The palette draws with characters beyond ASCII.
         self.use_command_palette = not start.ascii_only
         self.main = Main(model, start)
+
+    def on_mount(self) -> None:
+        # Killed otherwise, it would leave the terminal on the alternate screen with the mouse on.
+        told = signal.SIGTERM
+        asyncio.get_running_loop().add_signal_handler(told, lambda: self.exit(return_code=128 + told))
+        # What other programs wrote meanwhile is on the terminal; only a whole repaint covers it.
+        self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
 
     def get_default_screen(self) -> Screen[None]:
         return self.main

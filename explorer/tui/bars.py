@@ -15,8 +15,10 @@ from explorer.tui.view import View
 class Bar(Pane, can_focus=False):
     """One line of text."""
 
-    def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:
+    def __init__(self, *, ascii_only: bool = False, cut_mark: bool = False, id: str | None = None) -> None:
         super().__init__(ascii_only=ascii_only, id=id)
+        #: Whether a line that is too long ends in an ellipsis: half a command must not look like a whole one.
+        self.cut_mark = cut_mark
         self._line = Text()
 
     def say(self, line: Text) -> None:
@@ -24,7 +26,11 @@ class Bar(Pane, can_focus=False):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return self.strip(self._line if y == 0 else Text(), self.content_size.width, self.rich_style)
+        line, width = self._line if y == 0 else Text(), self.content_size.width
+        if self.cut_mark and line.cell_len > width:
+            line = line.copy()
+            line.truncate(width, overflow="ellipsis")
+        return self.strip(line, width, self.rich_style)
 
 
 def header(profile: str, evidence: str, target: str | None, total_ns: int | None, view: View) -> Text:

@@ -15,7 +15,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Input
 
-from explorer.analysis.source_text import Sources
+from explorer.analysis.source_text import ROOT, Sources
 from explorer.store.errors import ProfileError
 from explorer.tui import bars
 from explorer.tui.details import Details
@@ -35,6 +35,8 @@ _WIDE, _HIGH = 120, 30
 _LOW, _NARROW = 16, 40
 #: Neighbours marked in the timeline at most; the details list all.
 _MARKED = 100
+#: A command is shown whole, up to this: one that is cut cannot be pasted.
+_COMMAND = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Start:
     profile: str
     at: tuple[int | None, int | None] | None = None
     select: Ref | None = None
-    source_root: Path | None = None
+    source_root: Path = ROOT
     #: The root as the user wrote it; None where it is the default.
     root_given: str | None = None
     ascii_only: bool = False
@@ -83,7 +85,7 @@ class Main(Screen[None]):
         self.panes: tuple[Pane, ...] = (self.timeline, self.layer_tree, self.details, self.source)
         self._lower: Pane = self.details
         self.header = bars.Bar(ascii_only=plain, id="header")
-        self.status = bars.Bar(ascii_only=plain, id="status")
+        self.status = bars.Bar(ascii_only=plain, cut_mark=True, id="status")
         self.footer = bars.Bar(ascii_only=plain, id="footer")
         self.find = Input(id="find", placeholder="name, layer, source line, track or id", compact=True, select_on_focus=False)
         self._total = model.total_ns()
@@ -191,7 +193,7 @@ class Main(Screen[None]):
         line = Text(no_wrap=True)
         if self._said:
             line.append(f" {self._said} ", style="bold reverse").append(" ")
-        self.status.say(line.append(name(self.command()), style="dim"))
+        self.status.say(line.append(name(self.command(), _COMMAND), style="dim"))
 
     def say(self, message: str) -> None:
         """A word to the user beside the command line, until the next key."""

@@ -22,7 +22,7 @@ def explorer(
     *,
     at: tuple[int | None, int | None] | None = None,
     select: int | None = None,
-    root: Path | None = ROOT,
+    root: Path = ROOT,
     ascii_only: bool = False,
 ) -> Explorer:
     """The application; its profile is called `small` wherever its path would stand."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from explorer.analysis.source_text import Sources
 from explorer.commands import main
 from explorer.store import reader, writer
 from explorer.tui.app import Explorer
 from explorer.tui.model import Model
 from explorer.tui.screen import Start
 from tests.tui import small
-from tests.tui.opened import LARGE, ROOT, settled, text
+from tests.tui.opened import LARGE, ROOT, explorer, settled, text
 
 _TRNSCOPE = [sys.executable, "-c", "import sys; from explorer.commands import main; sys.exit(main())"]
 
@@ -101,12 +103,16 @@ def test_it_starts_answers_keys_and_leaves_the_terminal_as_it_was(terminal: Term
     assert [terminal.value(m) for m in modes] == ["0", "0", "0", "1"]
 
 
-def test_a_mistake_is_one_line_before_the_screen_is_touched(terminal: Terminal, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [("--select 4000", "--select '4000': p draws no such row"), ("--at 99s..100s", "--at '99s..100s': p has nothing there")],
+)
+def test_a_mistake_is_one_line_before_the_screen_is_touched(terminal: Terminal, tmp_path: Path, words: str, line: str) -> None:
     writer.write(tmp_path / "p", small.tables())
-    terminal.type(f"{_typed('tui p --select 4000')}; echo left with $?")
+    terminal.type(f"{_typed(f'tui p {words}')}; echo left with $?")
     terminal.press("Enter")
     shown = terminal.wait(lambda s: "left with 2" in s)
-    assert "--select '4000': p draws no such row" in shown
+    assert line in shown
     assert "Traceback" not in shown
 
 
@@ -174,3 +180,41 @@ async def test_the_commands_it_shows_print_what_it_shows(tmp_path: Path, capsys:
     assert "5.520 us" in line
     assert "ops.store(out, m, n" in line
     assert any(">10  5.520 us" in row for row in screen.splitlines())
+
+
+def test_after_suspend_all_is_drawn_again_and_a_kill_leaves_the_terminal_as_it_was(terminal: Terminal, tmp_path: Path) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    terminal.type(f"set -m; stty -g > before; {_typed('tui p --select 4')}")
+    terminal.press("Enter")
+    parts = ("total 34.10 us", "time ", "TensorMatrix", "opcode: ", "waited for (2)", "\ntrnscope tui p --select 4", "? help")
+    terminal.wait(lambda s: all(part in s for part in parts))
+    terminal.press("C-z")
+    terminal.wait(lambda s: "Stopped" in s)
+    terminal.type("clear; jobs -p > pid; fg; echo left with $?; stty -g > after")
+    terminal.press("Enter")
+    terminal.wait(lambda s: all(part in s for part in parts))
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    terminal.wait(lambda s: "left with 143" in s)
+    assert [terminal.value(m) for m in ("alternate_on", "mouse_any_flag", "cursor_flag")] == ["0", "0", "1"]
+    terminal.wait(lambda _: (tmp_path / "after").exists() and (tmp_path / "after").read_text() != "")
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+
+
+def test_the_listing_and_the_screen_look_for_text_in_the_same_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.write(tmp_path / "p", small.tables())
+    for folder, found in ((tmp_path, False), (ROOT, True)):
+        monkeypatch.chdir(folder)
+        assert main(["source", str(tmp_path / "p")]) == 0
+        listed = capsys.readouterr().out
+        assert ("ops.store(out, m, n" in listed) is found
+        assert bool(Sources(Start("p").source_root).listing("kernels/tiled.py").lines) is found
+
+
+async def test_half_a_command_does_not_look_whole() -> None:
+    app = explorer(select=4)
+    async with app.run_test(size=(45, 24)) as pilot:
+        await pilot.press("w", "w", "w")
+        assert app.main.command() not in text(app)
+        assert text(app).splitlines()[-2].rstrip().endswith("…")

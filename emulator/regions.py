@@ -198,6 +198,8 @@ def find(  # type: ignore[no-untyped-def]
     blocks = 0
     row_of = np.zeros(len(tensor), dtype=np.int64)
     seen = np.full((3, rows), -1, dtype=np.int64)
+    # Tensors to look through for one access, and for which access each was last put there.
+    todo, marked = np.empty(tensors, dtype=np.int64), np.full(tensors, -1, dtype=np.int64)
     degree = np.zeros(rows, dtype=np.int64)
     # Producer, kind, whether the consumer waits.
     edges = np.empty((4 * rows + 16, 3), dtype=np.int64)
@@ -215,13 +217,15 @@ def find(  # type: ignore[no-untyped-def]
             if not kept[own] or writing != (turn >= ptr[row + 1] - ptr[row]):
                 continue
             accumulating = (access[use] & _ACCUMULATE) != 0
-            # The tensor itself, then those whose bytes it took over.
-            settled = False
-            for where in range(-1, previous_ptr[own + 1] - previous_ptr[own] if writing else 0):
-                if settled:
-                    break
-                other = own if where < 0 else previous[previous_ptr[own] + where]
-                shift = np.int64(0) if where < 0 else address[own] - address[other]
+            # The tensor itself, those whose bytes it took over, and theirs: each branch down to a write that covers the access.
+            todo[0], marked[own] = own, use
+            branches, branch = 1, 0
+            while branch < branches:
+                other = todo[branch]
+                where = branch - 1
+                branch += 1
+                shift = address[own] - address[other] if where >= 0 else np.int64(0)
+                settled = False
                 oldest = np.int64(-1)
                 for reads in range(2 if writing else 1):
                     # The access before in the list; where a block was passed over it is not known (`lost`).
@@ -276,9 +280,15 @@ def find(  # type: ignore[no-untyped-def]
                         direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
                         if direct and covers(pattern[old], pattern[use], shift):
                             oldest = producer
-                            settled |= where < 0
+                            settled = True
                             break
                         old = following
+                if writing and not settled:
+                    for at in range(previous_ptr[other], previous_ptr[other + 1]):
+                        if marked[previous[at]] != use:
+                            marked[previous[at]] = use
+                            todo[branches] = previous[at]
+                            branches += 1
         for use in range(ptr[row], ptr[row + 1]):
             if kept[tensor[use]] and pattern[use, HI] > pattern[use, LO]:
                 for reads in range(2):

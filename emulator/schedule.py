@@ -65,7 +65,7 @@ def _run(  # type: ignore[no-untyped-def]
     # Queues: the current transfer, its next packet, when each DMA engine can take it.
     arrival = np.full(transfers, never)
     at, packet = queue_ptr[:-1].copy(), np.zeros(queues, dtype=np.int64)
-    open_at, engine_ready = np.zeros(queues), np.zeros((queues, engines))
+    open_at, engine_ready, queue_done = np.zeros(queues), np.zeros((queues, engines)), np.zeros(queues)
     cores = 0
     for q in range(queues):
         cores = max(cores, queue_core[q] + 1)
@@ -163,7 +163,9 @@ def _run(  # type: ignore[no-untyped-def]
             open_at[q] = t_start[t] + queue_interval
         packet[q] += 1
         if packet[q] == packets[t]:
-            t_done[t] = t_end[t] + completion
+            # A queue's semaphore counts: that it reached 16 k says that the first k transfers are complete.
+            t_done[t] = max(t_end[t] + completion, queue_done[q])
+            queue_done[q] = t_done[t]
             done[row_of[t]] = t_done[t]
             packet[q] = 0
             at[q] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from emulator import targets
@@ -194,3 +194,58 @@ def test_an_empty_program_takes_no_time() -> None:
     timeline = simulate(Builder().program())
     assert len(timeline.start) == 0
     assert len(timeline.packets.start) == 0
+
+
+step = st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 9), st.integers(1, 4))
+
+
+@given(st.lists(step, min_size=3, max_size=30))
+@example([(1, False, 0, 4), (2, False, 0, 4), (0, True, 8, 1), (0, True, 0, 4)])
+@settings(deadline=None, max_examples=60)
+def test_bytes_that_are_used_again_are_never_overwritten_before_their_users_are_done(
+    steps: list[tuple[int, bool, int, int]],
+) -> None:
+    # Only one tile of 120,000 bytes fits at a time: each piece of memory has many owners, most of which touch a part of it.
+    b = Builder()
+    unit = 3_000
+    tile, outside = b.tile(128, 10 * unit, "float32"), b.hbm(128, 10 * unit, "float32")
+    uses = []
+    for what, fresh, first, count in steps:
+        if fresh:
+            tile = b.tile(128, 10 * unit, "float32")
+        part = tile[:, first * unit : min(first + count, 10) * unit]
+        if what == 0:
+            row = b.op("vector", "memset", part)
+        elif what == 1:
+            row = b.copy(part, outside[:, : part.n])
+        elif what == 2:
+            row = b.copy(outside[:, : part.n], part)
+        else:
+            row = b.op("scalar", "activation", b.tile(128, 1, "float32"), part, function="copy")
+        uses.append((row, part.tensor, part.columns, what < 2))
+    program = b.program()
+    timeline = simulate(program)
+    done, transfers = timeline.end.copy(), set(timeline.transfers.instruction.tolist())
+    done[timeline.transfers.instruction] = timeline.transfers.completion
+    for at, (late, mine, (low, high), writes) in enumerate(uses):
+        for early, other, (first, last), wrote in uses[:at]:
+            shift = int(timeline.address[other] - timeline.address[mine]) // 4
+            apart = first + shift >= high or last + shift <= low
+            # What nobody wrote since another tensor lay there holds nothing: reading it has to wait for nobody.
+            if apart or not (writes or (wrote and other == mine)):
+                continue
+            one_engine = program.engine[early] == program.engine[late] and not {early, late} & transfers
+            in_order = one_engine and not (wrote and not writes)
+            assert timeline.start[late] >= (timeline.start[early] if in_order else done[early]), (early, late)
+
+
+def test_a_queues_completions_are_seen_in_its_order() -> None:
+    b = Builder()
+    tile, matrix = b.tile(128, 30_000), b.hbm(128, 30_000)
+    # The second transfer is short and has a DMA engine of its own.
+    b.copy(tile[0:8, :], matrix[0:8, :])
+    b.copy(tile[64:72, 0:16], matrix[64:72, 0:16])
+    timeline = simulate(b.program())
+    assert len(set(timeline.transfers.queue.tolist())) == 1
+    assert timeline.transfers.end[1] < timeline.transfers.end[0]
+    assert timeline.transfers.completion[1] == timeline.transfers.completion[0]

@@ -110,10 +110,15 @@ def plan(program: Program, costs: Costs, target: Target) -> Plan:
     count = len(program)
     read = np.bincount(owner[~writes], nbytes[~writes], minlength=count).astype(np.int64)[rows]
     written = np.bincount(owner[writes], nbytes[writes], minlength=count).astype(np.int64)[rows]
-    run = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(run, owner, _runs(operands))
     moved = np.zeros(count, dtype=np.int64)
     np.maximum.at(moved, owner, elements)
+    # What is read beside the first operand, is smaller, and is not itself addressed by data holds indices: it is not moved.
+    reads = np.cumsum(~writes)
+    before = np.concatenate(([0], reads))[operands.ptr[:-1]]
+    plain = ~writes & ((operands.access & Access.INDIRECT) == 0)
+    moves = ~(plain & (reads - before[owner] > 1) & (elements < moved[owner]))
+    run = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(run, owner[moves], _runs(operands)[moves])
     size = np.zeros(count, dtype=np.int64)
     np.maximum.at(size, owner, operands.itemsize)
     destination, source = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -124,7 +129,7 @@ def plan(program: Program, costs: Costs, target: Target) -> Plan:
     source[owner[back[~writes[back]]]] = operands.tensor[back[~writes[back]]]
     destination[owner[back[writes[back]]]] = operands.tensor[back[writes[back]]]
     for chosen in (~writes, writes):
-        index = back[chosen[back] & (space[back] != Space.HBM)]
+        index = back[chosen[back] & moves[back] & (space[back] != Space.HBM)]
         side[owner[index]] = index
     run, moved, size, source, destination, side = (column[rows] for column in (run, moved, size, source, destination, side))
     tensor_space = np.array([int(tensor.space) for tensor in program.tensors] or [0])

@@ -27,14 +27,15 @@ class Ends:
 
 
 def ends(program: Program, timeline: Timeline, ids: Ids) -> Ends:
-    """Both ends of each transfer. A gather's index is read too, but it is no end: the data's operand is the bigger one."""
+    """Both ends of each transfer. An index is read too, but is no end: what it addresses is, or else the bigger operand."""
     ops = program.operands
     owner = ids.transfer_of[np.repeat(np.arange(len(program)), np.diff(ops.ptr))]
     size = operand_bytes(program)
     result = []
     for wanted in (Access.READ, Access.WRITE):
         some = np.flatnonzero((owner >= 0) & ((ops.access & wanted) != 0))
-        some = some[np.lexsort((some, -size[some], owner[some]))]
+        plain = (ops.access[some] & Access.INDIRECT) == 0
+        some = some[np.lexsort((some, -size[some], plain, owner[some]))]
         found, first = np.unique(owner[some], return_index=True)
         end = np.full(len(timeline.transfers.instruction), -1, np.int64)
         end[found] = some[first]

@@ -39,6 +39,10 @@ def traffic(program: Program, timeline: Timeline, ids: Ids) -> Traffic:
     size = operand_bytes(program)
     moved = ids.transfer_of[owner]
     indirect = ((ops.access & Access.INDIRECT) != 0) & (moved >= 0)
+    # Operands of their own for each row that indices choose are exact; only a box stands for all of its transfer.
+    reading = (ops.access & Access.READ) != 0
+    for side in (reading, ~reading):
+        indirect &= ~side | (np.bincount(owner[side], minlength=len(program))[owner] == 1)
     read_size, write_size = size.copy(), size.copy()
     read_size[indirect] = timeline.transfers.read_bytes[moved[indirect]]
     write_size[indirect] = timeline.transfers.write_bytes[moved[indirect]]

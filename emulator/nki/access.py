@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from emulator.errors import broken_rule
+from emulator.errors import broken_rule, unsupported
 from emulator.nki import dtypes
 from emulator.nki.constants import MemoryRegion, engine_name
 from emulator.nki.indexing import check_limits
@@ -91,6 +91,8 @@ def operand(view: View, access: int) -> Operand:
         check_limits(view)
     if storage.forward is not None:
         storage.forward.undo()
+    if view.indirect is not None:
+        unsupported(f"{view.name} with vector_offset in a call other than nki.isa.dma_copy")
     dtype = dtypes.name(view.dtype)
     if storage.space is Space.HBM:
         sizes, strides = compressed(view.shape, view.strides)

@@ -17,6 +17,8 @@ _EXPRESSIONS = (Affine, Gathered, np.ndarray)
 def index(view: View, key: Any) -> View:
     """The view of `view[key]`, by the rules of its API generation. Raises `RuleError` outside its bounds."""
     keys = key if isinstance(key, tuple) else (key,)
+    if view.indirect is not None:
+        unsupported(f"indexing {view.name} after tensor.ap with vector_offset")
     for item in keys:
         if isinstance(item, _EXPRESSIONS):
             return _by_expressions(view, _full(view, keys))

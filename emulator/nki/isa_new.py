@@ -32,7 +32,7 @@ def dma_copy(
 ) -> None:
     """Copy between HBM and SBUF."""
     _only_known("dma_copy", extra)
-    dma.dma_copy(_dst(dst, "dma_copy"), _tile(src, "dma_copy", "src"), engine=engine, dge_mode=dge_mode)
+    dma.dma_copy(_dst(dst, "dma_copy"), _tile(src, "dma_copy", "src"), engine=engine, dge_mode=dge_mode, oob=oob_mode)
 
 
 def dma_transpose(

@@ -160,11 +160,15 @@ def access_pattern(
 
     Raises `RuleError` if it reaches outside the tensor.
     """
-    if scalar_offset is not None or vector_offset is not None:
-        unsupported("tensor.ap with an offset from memory")
+    if scalar_offset is not None:
+        unsupported("tensor.ap with scalar_offset")
     kind = view.dtype if dtype is None else dtypes.as_dtype(dtype)
     itemsize = dtypes.itemsize(kind)
     start = view.offset + (operator.index(offset) if offset is not None else 0) * itemsize
+    if vector_offset is not None:
+        from emulator.nki.indirect import rows_of
+
+        return rows_of(view, pattern, start, vector_offset, indirect_dim, kind)
     shape = tuple(int(count) for _, count in pattern)
     strides = tuple(int(stride) * itemsize for stride, _ in pattern)
     reach = [stride * (size - 1) for size, stride in zip(shape, strides, strict=True)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.errors import broken_rule
+from emulator.errors import broken_rule, unsupported
 from emulator.nki import dtypes
 from emulator.program import Space
 
@@ -57,7 +57,20 @@ class Storage:
 class View:
     """A region of a tensor, as kernels see tensors and tiles."""
 
-    __slots__ = ("dtype", "fresh", "legacy", "limits", "offset", "paxis", "shape", "storage", "strides", "symbols", "valid")
+    __slots__ = (
+        "dtype",
+        "fresh",
+        "indirect",
+        "legacy",
+        "limits",
+        "offset",
+        "paxis",
+        "shape",
+        "storage",
+        "strides",
+        "symbols",
+        "valid",
+    )
     __array_ufunc__ = None
 
     def __init__(
@@ -86,6 +99,8 @@ class View:
         self.limits: tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...] = ()
         #: The instruction that just made this tile, while nothing else has run.
         self.fresh: Any = None
+        #: How indices in memory choose the first dimension (`indirect.Rows`); None: they do not.
+        self.indirect: Any = None
         #: The box of the result that a mask let an instruction write; None: all of it.
         self.valid: Any = None
 
@@ -179,12 +194,16 @@ class View:
     # -- views
 
     def derive(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], paxis: int | None, dtype: Any = None) -> View:
-        """Another view of the same storage."""
+        """Another view of the same storage. Raises `UnsupportedCall` of a view whose rows indices choose."""
+        if self.indirect is not None:
+            unsupported(f"a further view of {self.name} after tensor.ap with vector_offset")
         return View(self.storage, self.dtype if dtype is None else dtype, offset, shape, strides, paxis, self.legacy)
 
     def as_generation(self, legacy: bool) -> View:
         """The same view, indexing as kernels of the other API generation do."""
-        return View(self.storage, self.dtype, self.offset, self.shape, self.strides, self.paxis, legacy, self.symbols)
+        made = View(self.storage, self.dtype, self.offset, self.shape, self.strides, self.paxis, legacy, self.symbols)
+        made.indirect = self.indirect
+        return made
 
     def same_region(self, other: View) -> bool:
         """Whether both cover the same elements in the same order."""
@@ -298,7 +317,7 @@ class View:
 
     def is_indirect(self) -> bool:
         """Whether the address depends on data."""
-        return False
+        return self.indirect is not None
 
     def broadcast_to(self, *shape: Any) -> View:
         """Broadcast to a shape: a view along free dimensions, a new tile along partitions."""

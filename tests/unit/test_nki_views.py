@@ -183,8 +183,10 @@ def test_access_patterns_walk_the_storage_within_bounds() -> None:
     np.testing.assert_array_equal(view.ap([[12, 2], [2, 3]], offset=13).array(), view.array()[1:3, 1:7:2])
     with pytest.raises(RuleError, match="reaches outside"):
         view.ap([[12, 4], [1, 13]])
-    with pytest.raises(UnsupportedCall):
+    with pytest.raises(RuleError, match="is in SBUF; with vector_offset it has to be in HBM"):
         view.ap([[12, 4], [1, 3]], vector_offset=view)
+    with pytest.raises(UnsupportedCall):
+        view.ap([[12, 4], [1, 3]], scalar_offset=view)
 
 
 def test_an_index_out_of_bounds_is_legal_under_a_mask_only() -> None:

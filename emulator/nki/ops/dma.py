@@ -12,20 +12,27 @@ from emulator.nki.session import current
 from emulator.nki.tensor import View
 from emulator.opcodes import opcodes
 from emulator.program import InstructionFlag, Space
+from emulator.recorder import Operand
 
 #: What `axes=None` means, by number of dimensions (aws-neuron-sdk nki/api/nki/isa/__init__.py, `dma_transpose`).
 TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
-def dma_copy(dst: View, src: View, *, engine: Any = None, dge_mode: Any = None, call: str = "nki.isa.dma_copy") -> int:
+def dma_copy(
+    dst: View, src: View, *, engine: Any = None, dge_mode: Any = None, oob: Any = None, call: str = "nki.isa.dma_copy"
+) -> int:
     """The row of a DMA of `src` to `dst`: as many elements, any shapes, cast through fp32 where the types differ."""
     _reaches(call, dst, src)
+    if dst.indirect is not None or src.indirect is not None:
+        from emulator.nki import indirect
+
+        return indirect.dma_copy(dst, src, engine=engine_name(engine), dge_mode=dge_mode, oob=oob, call=call)
     if dst.size != src.size:
         broken_rule(
             f"{call}: {dst.name} {list(dst.shape)} has {dst.size} elements and {src.name} {list(src.shape)} has {src.size}; "
             "a DMA needs as many on both sides"
         )
-    row = _issue("dma_copy", call, dst, src, engine, dge_mode)
+    row = transfer("dma_copy", call, dst, src, engine, dge_mode)
     if values_on():
         target, values = dst.array(), src.array()
         target[...] = dtypes.cast(values, dst.dtype).reshape(target.shape)
@@ -44,7 +51,7 @@ def dma_transpose(dst: View, src: View, axes: Any = None, *, engine: Any = None,
         broken_rule(f"{call}: {src.name} {list(src.shape)} transposed is {list(shape)}, and {dst.name} is {list(dst.shape)}")
     if dtypes.itemsize(src.dtype) > 4:
         unsupported(f"{call} of {dtypes.name(src.dtype)}")
-    row = _issue("dma_transpose", call, dst, src, engine, dge_mode, flags=int(InstructionFlag.TRANSPOSE))
+    row = transfer("dma_transpose", call, dst, src, engine, dge_mode, flags=int(InstructionFlag.TRANSPOSE))
     if values_on():
         target = dst.array()
         target[...] = dtypes.cast(src.array().transpose(order), dst.dtype).reshape(target.shape)
@@ -57,7 +64,17 @@ def _reaches(call: str, dst: View, src: View) -> None:
             broken_rule(f"{call}: {view.name} is in PSUM, which DMA cannot reach; copy it to SBUF first (nki.isa.tensor_copy)")
 
 
-def _issue(spec: str, call: str, dst: View, src: View, engine: Any, dge_mode: Any, flags: int = 0) -> int:
+def transfer(
+    spec: str,
+    call: str,
+    dst: View,
+    src: View,
+    engine: Any,
+    dge_mode: Any,
+    flags: int = 0,
+    operands: list[Operand] | None = None,
+) -> int:
+    """The row of a DMA; `operands` if they are not just `dst` and `src`. Raises `RuleError` for an engine that cannot start one."""
     entry = opcodes()[spec]
     mode = getattr(dge_mode, "name", None) or "unknown"
     name = engine_name(engine) or ("gpsimd" if mode == "swdge" else "")
@@ -73,7 +90,7 @@ def _issue(spec: str, call: str, dst: View, src: View, engine: Any, dge_mode: An
         # A store waits for its data; on the queue of the loads it would hold up the next iteration's.
         name or (entry.engines[0] if dst.on_chip else "gpsimd"),
         entry.cost_class,
-        (operand(dst, WRITE), operand(src, READ)),
+        operands or (operand(dst, WRITE), operand(src, READ)),
         max(1, dst.size // partitions),
         0,
         partitions,

@@ -9,6 +9,7 @@ import numpy as np
 
 from emulator.errors import broken_rule, unsupported
 from emulator.nki.index import ONE, Affine, Gathered, Mask, Slice
+from emulator.nki.register import VirtualRegister
 from emulator.nki.tensor import View
 
 _EXPRESSIONS = (Affine, Gathered, np.ndarray)
@@ -86,8 +87,8 @@ def _by_slices(view: View, keys: tuple[Any, ...]) -> View:
 def _range(view: View, dimension: int, item: slice | Slice) -> tuple[int, int, int]:
     size = view.shape[dimension]
     if isinstance(item, Slice):
-        if isinstance(item.start, View):
-            unsupported("nl.ds with a start from memory")
+        if not isinstance(item.start, (int, np.integer)) and isinstance(item.start, (View, VirtualRegister)):
+            unsupported("nl.ds with a start from memory or a register")
         start, stop, step = operator.index(item.start), operator.index(item.start) + operator.index(item.size), 1
     else:
         step = 1 if item.step is None else operator.index(item.step)
@@ -103,8 +104,8 @@ def _range(view: View, dimension: int, item: slice | Slice) -> tuple[int, int, i
 
 
 def _position(view: View, dimension: int, item: Any, size: int) -> int:
-    if isinstance(item, View):
-        unsupported("indexing with a value from memory")
+    if not isinstance(item, (int, np.integer)) and isinstance(item, (View, VirtualRegister)):
+        unsupported("indexing with a value from memory or a register")
     try:
         position = operator.index(item)
     except TypeError:

@@ -1,4 +1,4 @@
-"""`nki.isa` of the current generation: selects, searches, shuffles, gathers and random numbers.
+"""`nki.isa` of the current generation: selects, searches, shuffles, gathers, random numbers and registers.
 
 Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py.
 """
@@ -12,8 +12,9 @@ from emulator.nki.constants import engine as _engine
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.isa_new import _dst, _only_known, _tile
-from emulator.nki.ops import gather, random, reduce, search, select, shuffle
+from emulator.nki.ops import gather, random, reduce, registers, search, select, shuffle
 from emulator.nki.ops.limits import needs_dtype
+from emulator.nki.register import VirtualRegister
 from emulator.nki.tensor import View
 
 
@@ -175,3 +176,23 @@ def set_rng_seed(src_seeds: View, name: Any = None, **extra: Any) -> None:
     """Seed the Vector engine's random numbers."""
     _only_known("set_rng_seed", extra)
     random.set_rng_seed(_tile(src_seeds, "set_rng_seed", "src_seeds"))
+
+
+def register_alloc(x: Any = None) -> VirtualRegister:
+    """A new register, empty or with an integer."""
+    return registers.alloc(x)
+
+
+def register_move(dst: Any, src: Any) -> None:
+    """Put an integer or another register's value into a register."""
+    registers.move(dst, src)
+
+
+def register_load(dst: Any, src: View) -> None:
+    """Load one element into a register."""
+    registers.load(dst, _tile(src, "register_load", "src"))
+
+
+def register_store(dst: View, src: Any) -> None:
+    """Write a register's value into one element."""
+    registers.store(_dst(dst, "register_store"), src)

@@ -20,6 +20,7 @@ from emulator.nki.index import ParDim
 from emulator.nki.launch import Kernel, NeuronCores
 from emulator.nki.nkiobject import NKIObject
 from emulator.nki.published import missing
+from emulator.nki.register import VirtualRegister
 from emulator.nki.tensor import View
 
 _ROOTS = ("neuronxcc", "nki")
@@ -89,7 +90,13 @@ def modules() -> dict[str, ModuleType]:
     made: dict[str, ModuleType] = {}
     _module(made, "neuronxcc", {"__version__": "2.0.0"})
     _tree(made, "neuronxcc.nki", namespace.language_legacy(), _calls(isa_legacy) | _calls(isa_legacy_data), legacy=True)
-    _tree(made, "nki", namespace.language_new(), _calls(isa_new) | _calls(isa_new_data), legacy=False)
+    _tree(
+        made,
+        "nki",
+        namespace.language_new(),
+        _calls(isa_new) | _calls(isa_new_data) | {"VirtualRegister": VirtualRegister},
+        legacy=False,
+    )
     for name, module in made.items():
         parent, _, last = name.rpartition(".")
         if parent:

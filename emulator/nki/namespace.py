@@ -17,6 +17,7 @@ from emulator.nki.language import arithmetic, broadcast, composite, memory, rand
 from emulator.nki.language.loops import LoopRange
 from emulator.nki.launch import NeuronCores, SpmdDim
 from emulator.nki.nkiobject import NKIObject
+from emulator.nki.ops import registers
 from emulator.nki.session import current
 from emulator.nki.tensor import View
 
@@ -183,7 +184,13 @@ def _common(legacy: bool) -> dict[str, Any]:
 
 def language_new() -> dict[str, Any]:
     """`nki.language`."""
-    return _common(False) | {"NKIObject": NKIObject, "NkiTensor": View, "MemoryRegion": c.MemoryRegion}
+    return _common(False) | {
+        "NKIObject": NKIObject,
+        "NkiTensor": View,
+        "MemoryRegion": c.MemoryRegion,
+        "fori_loop": registers.fori_loop,
+        "while_loop": registers.while_loop,
+    }
 
 
 def language_legacy() -> dict[str, Any]:

@@ -34,6 +34,7 @@ def find_dependencies(program: Program, layout: Layout, is_dma: NDArray[np.bool_
         pattern,
         written | on_chip,
         layout.address,
+        np.array([max(tensor.partition_bytes, 1) for tensor in program.tensors], dtype=np.int64),
         layout.previous_ptr,
         layout.previous,
         program.core.astype(np.int64) * len(ENGINES) + program.engine,

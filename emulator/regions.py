@@ -176,7 +176,7 @@ def _roomier(edges: Any) -> Any:
 
 @compiled
 def find(  # type: ignore[no-untyped-def]
-    ptr, tensor, access, part_lo, part_hi, pattern, kept, address, previous_ptr, previous, engine, is_dma
+    ptr, tensor, access, part_lo, part_hi, pattern, kept, address, size, previous_ptr, previous, engine, is_dma
 ) -> Any:
     """(edge count per row, edges by consumer, undecided overlaps)."""
     rows = len(ptr) - 1
@@ -198,8 +198,11 @@ def find(  # type: ignore[no-untyped-def]
     blocks = 0
     row_of = np.zeros(len(tensor), dtype=np.int64)
     seen = np.full((3, rows), -1, dtype=np.int64)
-    # Tensors to look through for one access, and for which access each was last put there.
+    # Tensors to look through for one access, for which access each was last put there, and which of its bytes lie in the tensor.
     todo, marked = np.empty(tensors, dtype=np.int64), np.full(tensors, -1, dtype=np.int64)
+    clip_lo, clip_hi = np.zeros(tensors, dtype=np.int64), np.zeros(tensors, dtype=np.int64)
+    # A pattern without holes over those bytes.
+    box = np.zeros(COLUMNS, dtype=np.int64)
     degree = np.zeros(rows, dtype=np.int64)
     # Producer, kind, whether the consumer waits.
     edges = np.empty((4 * rows + 16, 3), dtype=np.int64)
@@ -219,12 +222,14 @@ def find(  # type: ignore[no-untyped-def]
             accumulating = (access[use] & _ACCUMULATE) != 0
             # The tensor itself, those whose bytes it took over, and theirs: each branch down to a write that covers the access.
             todo[0], marked[own] = own, use
-            branches, branch = 1, 0
-            while branch < branches:
-                other = todo[branch]
-                where = branch - 1
-                branch += 1
+            clip_lo[own], clip_hi[own] = pattern[use, LO], pattern[use, HI]
+            branches, where = 1, -1
+            while branches:
+                branches -= 1
+                other = todo[branches]
+                where = 0 if other != own else -1
                 shift = address[own] - address[other] if where >= 0 else np.int64(0)
+                box[LO], box[HI], box[WIDTH] = clip_lo[other], clip_hi[other], clip_hi[other] - clip_lo[other]
                 settled = False
                 oldest = np.int64(-1)
                 for reads in range(2 if writing else 1):
@@ -233,13 +238,13 @@ def find(  # type: ignore[no-untyped-def]
                     old = head[reads, other]
                     while old >= 0 and (reads == 0 or row_of[old] > oldest):
                         block = block_of[reads, old]
-                        if block_lo[block] >= pattern[use, HI] + shift or block_hi[block] <= pattern[use, LO] + shift:
+                        if block_lo[block] >= box[HI] + shift or block_hi[block] <= box[LO] + shift:
                             before, old = np.int64(-1), block_below[block]
                             lost = True
                             continue
                         following = below[reads, old]
                         # Most accesses are far apart: that is seen here, without the price of a call.
-                        apart = pattern[old, LO] >= pattern[use, HI] + shift or pattern[old, HI] <= pattern[use, LO] + shift
+                        apart = pattern[old, LO] >= box[HI] + shift or pattern[old, HI] <= box[LO] + shift
                         apart |= part_lo[old] >= part_hi[use] or part_hi[old] <= part_lo[use]
                         if apart or gone[reads, old] or row_of[old] == row:
                             before, old, lost = old, following, False
@@ -278,17 +283,33 @@ def find(  # type: ignore[no-untyped-def]
                             before, lost = old, False
                         inside = part_lo[old] <= part_lo[use] and part_hi[old] >= part_hi[use]
                         direct = reads == 0 and inside and (access[old] & _INDIRECT) == 0
-                        if direct and covers(pattern[old], pattern[use], shift):
+                        if direct and (covers(pattern[old], pattern[use], shift) or covers(pattern[old], box, shift)):
                             oldest = producer
                             settled = True
                             break
                         old = following
-                if writing and not settled:
-                    for at in range(previous_ptr[other], previous_ptr[other + 1]):
-                        if marked[previous[at]] != use:
-                            marked[previous[at]] = use
-                            todo[branches] = previous[at]
-                            branches += 1
+                if not writing or settled:
+                    continue
+                for at in range(previous_ptr[other], previous_ptr[other + 1]):
+                    before_that = previous[at]
+                    begin_at = address[before_that] - address[own]
+                    low = max(clip_lo[other], begin_at)
+                    high = min(clip_hi[other], begin_at + size[before_that])
+                    if low >= high:
+                        continue
+                    if marked[before_that] == use:
+                        if clip_lo[before_that] <= low and high <= clip_hi[before_that]:
+                            continue
+                        low, high = min(low, clip_lo[before_that]), max(high, clip_hi[before_that])
+                        waiting = False
+                        for i in range(branches):
+                            waiting |= todo[i] == before_that
+                    else:
+                        waiting = False
+                    marked[before_that], clip_lo[before_that], clip_hi[before_that] = use, low, high
+                    if not waiting:
+                        todo[branches] = before_that
+                        branches += 1
         for use in range(ptr[row], ptr[row + 1]):
             if kept[tensor[use]] and pattern[use, HI] > pattern[use, LO]:
                 for reads in range(2):

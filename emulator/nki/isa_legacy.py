@@ -405,10 +405,12 @@ def dma_copy(
     **ignored: Any,
 ) -> None:
     """Copy between HBM and SBUF."""
-    if dst_rmw_op is not None:
-        unsupported("nki.isa.dma_copy with dst_rmw_op")
     target, source = crop(_tile(dst, "dma_copy", "dst"), mask), crop(_tile(src, "dma_copy", "src"), mask)
-    if target is not None and source is not None:
+    if target is None or source is None:
+        return
+    if dst_rmw_op is not None:
+        dma.dma_compute(target, (target, source), dst_rmw_op, call="nki.isa.dma_copy with dst_rmw_op")
+    else:
         dma.dma_copy(target, source, dge_mode=dge_mode)
 
 

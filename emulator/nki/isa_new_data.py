@@ -1,4 +1,4 @@
-"""`nki.isa` of the current generation: selects, searches, shuffles, gathers, random numbers and registers.
+"""`nki.isa` of the current generation: selects, searches, shuffles, gathers, random numbers, registers, and DMA that computes.
 
 Signatures follow aws-neuron-sdk nki/api/nki/isa/__init__.py.
 """
@@ -12,7 +12,7 @@ from emulator.nki.constants import engine as _engine
 from emulator.nki.constants import fp32
 from emulator.nki.constants import reduce_cmd as _reduce_cmd
 from emulator.nki.isa_new import _dst, _only_known, _tile
-from emulator.nki.ops import gather, random, reduce, registers, search, select, shuffle
+from emulator.nki.ops import dma, gather, random, reduce, registers, search, select, shuffle
 from emulator.nki.ops.limits import needs_dtype
 from emulator.nki.register import VirtualRegister
 from emulator.nki.tensor import View
@@ -196,3 +196,19 @@ def register_load(dst: Any, src: View) -> None:
 def register_store(dst: View, src: Any) -> None:
     """Write a register's value into one element."""
     registers.store(_dst(dst, "register_store"), src)
+
+
+def dma_compute(
+    dst: View,
+    srcs: Any,
+    reduce_op: Any,
+    scales: Any = None,
+    unique_indices: bool = True,
+    oob_mode: Any = None,
+    name: Any = None,
+    **extra: Any,
+) -> None:
+    """The sum of `srcs`, made by the DMA engines."""
+    _only_known("dma_compute", extra)
+    call = "dma_compute"
+    dma.dma_compute(_dst(dst, call), [_tile(src, call, f"srcs[{i}]") for i, src in enumerate(srcs)], reduce_op, scales)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from emulator.errors import broken_rule, unsupported
-from emulator.nki import dtypes
+from emulator.nki import alu, dtypes
 from emulator.nki.access import READ, WRITE, operand, values_on
 from emulator.nki.constants import engine_name
 from emulator.nki.session import current
@@ -16,6 +17,8 @@ from emulator.recorder import Operand
 
 #: What `axes=None` means, by number of dimensions (aws-neuron-sdk nki/api/nki/isa/__init__.py, `dma_transpose`).
 TRANSPOSED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+#: Tensors that one DMA adds at most (aws-neuron-sdk nki/api/nki/isa/__init__.py, `dma_compute`).
+COMPUTE_SOURCES: Final = 16
 
 
 def dma_copy(
@@ -55,6 +58,34 @@ def dma_transpose(dst: View, src: View, axes: Any = None, *, engine: Any = None,
     if values_on():
         target = dst.array()
         target[...] = dtypes.cast(src.array().transpose(order), dst.dtype).reshape(target.shape)
+    return row
+
+
+def dma_compute(dst: View, srcs: Sequence[View], reduce_op: Any, scales: Any = None, *, call: str = "nki.isa.dma_compute") -> int:
+    """The row of a DMA that adds its sources element by element in fp32 on the way to `dst`.
+
+    Raises `RuleError` for another operation than add, scales other than 1, more than 16 sources or different numbers of elements.
+    """
+    if not 1 <= len(srcs) <= COMPUTE_SOURCES:
+        broken_rule(f"{call}: {len(srcs)} sources; it takes 1 to {COMPUTE_SOURCES}")
+    if (name := alu.find(reduce_op).name) not in ("add", "sum"):
+        broken_rule(f"{call}: reduce_op is {name}; the DMA engines can only add")
+    if scales is not None and any(scale != 1.0 for scale in scales):
+        broken_rule(f"{call}: scales {list(scales)}; all have to be 1.0")
+    for src in srcs:
+        _reaches(call, dst, src)
+        if src.size != dst.size:
+            broken_rule(
+                f"{call}: {src.name} {list(src.shape)} has {src.size} elements and {dst.name} {list(dst.shape)} has {dst.size}"
+            )
+    operands = [operand(dst, WRITE), *(operand(src, READ) for src in srcs)]
+    row = transfer("dma_compute", call, dst, srcs[0], None, None, operands=operands)
+    if values_on():
+        target = dst.array()
+        total = dtypes.to_float32(srcs[0].array()).reshape(target.shape)
+        for src in srcs[1:]:
+            total = total + dtypes.to_float32(src.array()).reshape(target.shape)
+        target[...] = dtypes.cast(total, dst.dtype)
     return row
 
 

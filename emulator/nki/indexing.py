@@ -247,6 +247,8 @@ def mask_box(view: View, mask: Any) -> Box | None:
 
 def boxed(view: View, part: Box) -> View:
     """The part of `view` that a box of the same number of dimensions selects."""
+    if view.indirect is not None:
+        unsupported(f"a mask on {view.name} after tensor.ap with vector_offset")
     offset = view.offset + sum(first * stride for (first, _), stride in zip(part, view.strides, strict=True))
     shape = tuple(count for _, count in part)
     result = View(view.storage, view.dtype, offset, shape, view.strides, view.paxis, view.legacy, view.symbols)

@@ -15,7 +15,7 @@ from collectors.nki.traffic import traffic
 from emulator.errors import EmulatorError, RuleError, UnsupportedCall
 from emulator.program import ENGINES, Access, Space
 from emulator.simulate import simulate
-from tests.unit.nki_names import nisa, nki, nl, opcodes, operands, run
+from tests.unit.nki_names import nisa, nki, nl, oisa, old, onl, opcodes, operands, run
 
 
 @nki.jit
@@ -154,6 +154,18 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda t, i: nisa.dma_transpose(nl.ndarray((8, 4), nl.float32), ap(t, i)), r"in a call other than nki.isa.dma_copy"),
     (lambda t, i: t.ap([[8, 4], [1, 8]], scalar_offset=i), r"tensor.ap with scalar_offset is not emulated"),
 ]
+
+
+def test_a_mask_does_not_make_a_gather_a_plain_copy() -> None:
+    @old.jit
+    def kernel(table, indices):
+        index = onl.load(indices)
+        rows = table.ap([[8, 4], [1, 8]], vector_offset=index, indirect_dim=0)
+        i, j = onl.mgrid[0:4, 0:8]
+        oisa.dma_copy(dst=onl.ndarray((4, 8), onl.float32)[i, j], src=rows, mask=i < 2)
+
+    with pytest.raises(UnsupportedCall, match=r"a mask on table after tensor.ap with vector_offset is not emulated"):
+        run(kernel, np.zeros((10, 8), np.float32), np.zeros((4, 1), np.int32))
 
 
 def ap(table: Any, index: Any, count: int = 4) -> Any:

@@ -84,10 +84,20 @@ def _pair(paths: Sequence[Path]) -> tuple[Path, Path]:
         folder = found[".parquet"][0].parent
         raise ProfileError(f"{where}: holds Parquet tables, which open as they are: `trnscope info {shlex.quote(str(folder))}`")
     if not found[".ntff"] or not found[".neff"]:
-        raise ProfileError(f"{where}: a device profile needs a NEFF and an NTFF; found {_kinds(found, files)}")
+        raise ProfileError(f"{where}: a device profile needs a NEFF and an NTFF; found {_kinds(found, files)}{_half(found)}")
     if len(found[".neff"]) > 1 or len(found[".ntff"]) > 1:
         raise UsageError(f"{where}: {_kinds(found, files)}; give one NEFF and one NTFF: `trnscope import A.neff A.ntff -o PROFILE`")
     return found[".neff"][0], found[".ntff"][0]
+
+
+def _half(found: dict[str, list[Path]]) -> str:
+    """What is there of the pair, and the command that the whole pair would need."""
+    neff, ntff = (next(iter(found[suffix]), None) for suffix in (".neff", ".ntff"))
+    if neff is None and ntff is None:
+        return ""
+    version = f" (NTFF version {ntff_version(ntff)})" if ntff else ""
+    command = shlex.join(_command(TOOLS[0], neff or Path("FILE.neff"), ntff or Path("FILE.ntff"), Path("profile.json")))
+    return f"{version}; with both, run `{command}` and then `trnscope import profile.json -o PROFILE`"
 
 
 def _kinds(found: dict[str, list[Path]], files: Sequence[Path]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,19 +46,22 @@ def record(request: Request, say: Callable[[str], None] = lambda text: None) -> 
     fit the kernel, ProfileError for an array file that cannot be read.
     """
     target = targets.load(request.target)
-    kernel = load_kernel(request.file, request.function)
+    with contextlib.redirect_stdout(sys.stderr):
+        kernel = load_kernel(request.file, request.function)
     name = getattr(kernel, "__name__", request.function or request.file.stem)
     given = arguments.parse(request.arguments, seed=request.seed, values=request.values)
     arguments.check(kernel, name, given)
     say(f"running {name} for {target.name}")
-    ran = run_kernel(
-        kernel,
-        kwargs={key: a.value for key, a in given.items()},
-        target=target.name,
-        grid=request.grid or None,
-        values=request.values,
-        seed=request.seed,
-    )
+    # stdout is for data: what the kernel prints is talk.
+    with contextlib.redirect_stdout(sys.stderr):
+        ran = run_kernel(
+            kernel,
+            kwargs={key: a.value for key, a in given.items()},
+            target=target.name,
+            grid=request.grid or None,
+            values=request.values,
+            seed=request.seed,
+        )
     say(f"timing {len(ran.program):,} instructions")
     timeline = simulate(ran.program, target)
     root = Path(os.path.abspath(request.source_root or request.file.parent))

@@ -156,6 +156,9 @@ class View:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __bool__(self) -> bool:
+        broken_rule(f"{self.name} as a condition: its values exist only on the device; use a mask or a select")
+
     def __repr__(self) -> str:
         return f"<{self.storage.space.name} tensor {self.name} {list(self.shape)} {dtypes.name(self.dtype)}>"
 

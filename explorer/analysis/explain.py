@@ -53,7 +53,7 @@ def explain(metric: str, profile: Profile) -> Explanation:
     """The explanation of a Summary metric in this profile. Raises UsageError, with the nearest names, if it is none."""
     if metric not in METRICS:
         near = [m for m in METRICS if metric.lower() in m][:3] or difflib.get_close_matches(
-            metric.lower(), METRICS, n=3, cutoff=0.4
+            metric.lower(), METRICS, n=3, cutoff=0.6
         )
         hint = f"did you mean {' or '.join(near)}?" if near else "`trnscope summary PROFILE` lists them"
         raise UsageError(f"{metric!r} is no metric of the summary; {hint}")

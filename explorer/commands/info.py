@@ -38,7 +38,7 @@ def text(path: str, found: Info) -> str:
         ("name", found.name),
         ("target", found.target),
         ("duration", None if found.duration_ns is None else format_time(found.duration_ns)),
-        ("physical cores", found.physical_cores),
+        ("cores", None if found.physical_cores is None else f"{found.physical_cores} physical in 1 logical on 1 chip"),
         ("written by", found.made_by),
         ("schema", found.schema_version),
     ]

@@ -46,6 +46,9 @@ def run(args: argparse.Namespace) -> int:
     if found.not_captured:
         print(f"no row can match: {', '.join(found.not_captured)} not captured")
         return 0
+    if not found.total:
+        print("no instruction matches")
+        return 0
     columns = [c for c in SHOWN if c in found.rows.column_names and found.rows[c].null_count < max(found.rows.num_rows, 1)]
     cells = [[_cell(c, row[c]) for c in columns] for row in found.rows.select(columns).to_pylist()]
     print(output.format_table(columns, cells, left=_TEXTS))

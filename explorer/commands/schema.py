@@ -46,7 +46,7 @@ def _find(name: str) -> schema.TableSpec:
     by_name = {t.lower(): spec for t, spec in schema.tables().items()}
     if name.lower() in by_name:
         return by_name[name.lower()]
-    near = difflib.get_close_matches(name.lower(), by_name, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), by_name, n=3, cutoff=0.6)
     hint = f"did you mean {', '.join(by_name[n].name for n in near)}?" if near else "`trnscope schema` lists all"
     raise UsageError(f"{name}: no table of schema {schema.VERSION}; {hint}")
 

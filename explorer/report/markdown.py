@@ -45,7 +45,10 @@ def _head(report: Report) -> list[str]:
         )
         facts.append(("lower bound", prose(text).split()))
     facts += [(label, _values(value)) for label, value in report.facts.items()]
-    facts.append(("physical cores", [str(report.cores) if report.cores is not None else "not captured"]))
+    # A device profile is that of one logical core (aws-neuron-sdk profile-schema-reference.rst, num_physical_cores).
+    facts.append(
+        ("cores", prose(f"{report.cores} physical in 1 logical on 1 chip" if report.cores is not None else "not captured").split())
+    )
     facts.append(("profile", [code(str(report.profile.path))]))
     facts.append(("written by", [code(report.made_by) if report.made_by else "not captured"]))
     for label, words in facts:

@@ -203,3 +203,19 @@ def test_reading_verbs_import_no_terminal_interface_and_no_framework(profile: st
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stderr.strip() == "[]"
+
+
+def test_interrupted_while_it_loads_it_says_nothing() -> None:
+    script = "import os, signal\nimport explorer.__main__\nos.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(5)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGINT and done.stderr == "", "shells call this 130"
+
+
+def test_what_matches_nothing_is_said(profile: str) -> None:
+    done = trnscope("instructions", profile, "--line", "nowhere.py:1")
+    assert done.returncode == 0 and "no instruction matches" in done.stdout
+
+
+def test_the_package_loads_arrow_only_when_asked() -> None:
+    script = "import sys, explorer\nassert 'pyarrow' not in sys.modules\nexplorer.open\nassert 'pyarrow' in sys.modules"
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

@@ -129,6 +129,7 @@ def test_raw_captures_without_the_tool_name_version_and_command(
 def test_a_real_ntff_tells_its_version(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, line = fails(capsys, "import", next(REAL.glob("*.ntff")), "-o", tmp_path / "out")
     assert code == 3 and "needs a NEFF and an NTFF; found 1 .ntff" in line
+    assert "NTFF version 5" in line and "neuron-explorer view -n FILE.neff -s " in line
 
 
 @pytest.mark.parametrize(

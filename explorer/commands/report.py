@@ -19,7 +19,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("md", "json"), default="md", help="Markdown or JSON (default: md)")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of the terminal")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
-    parser.add_argument("--source-root", type=Path, metavar="DIR", help="where the files lie that the profile names")
+    parser.add_argument("--source-root", type=output.folder, metavar="DIR", help="where the files lie that the profile names")
     output.add_limit(parser, TOP)
     output.add_json(parser)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 
 from explorer.analysis.rows import work
 from explorer.analysis.source import Line, of_work, rest
@@ -31,7 +30,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this file, as the profile names it")
     parser.add_argument(
         "--source-root",
-        type=Path,
+        type=output.folder,
         metavar="DIR",
         default=ROOT,
         help="where source files are looked up (default: the current directory)",

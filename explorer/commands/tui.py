@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from explorer.analysis.source_text import ROOT
+from explorer.report import output
 from explorer.store import reader
 from explorer.store.errors import UsageError
 from explorer.times import parse_range
@@ -17,7 +18,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at", metavar="T0..T1", help="show this time range, such as 1.2ms..1.4ms")
     parser.add_argument("--select", metavar="ID", help="select this instruction; TABLE:ID for a row of another table")
     parser.add_argument(
-        "--source-root", type=Path, metavar="DIR", help="where source files are looked up (default: the current directory)"
+        "--source-root", type=output.folder, metavar="DIR", help="where source files are looked up (default: the current directory)"
     )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")

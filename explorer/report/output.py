@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import explorer
@@ -43,6 +44,14 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
     return int(text)
+
+
+def folder(text: str) -> Path:
+    """An option's value as the folder that it has to name."""
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return path
 
 
 def listing(rows: Sequence[Mapping[str, Any]], total: int) -> dict[str, Any]:

@@ -4,7 +4,9 @@ the first thing to run. Running it again replaces what it wrote."""
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -44,13 +46,21 @@ def run(args: argparse.Namespace) -> int:
 
 def closing(kernel: Path, folder: Path, profile: Path, trace: Path) -> str:
     """What to do next, ready to be typed."""
-    name, mended = shlex.quote(str(profile)), shlex.quote(str(folder / _MENDED))
+    name, mended, root = shlex.quote(str(profile)), shlex.quote(str(folder / _MENDED)), shlex.quote(str(kernel.parent))
+    trnscope = _command()
     arguments = " ".join(f"--arg {shlex.quote(a)}" for a in _ARGUMENTS)
     return "\n".join(
         (
-            f"browse the profile:  trnscope tui {name}",
+            f"browse the profile:  {trnscope} tui {name} --source-root {root}",
             f"browse the trace:    open {trace} at https://ui.perfetto.dev",
-            f"see the lines:       trnscope source {name} --source-root {shlex.quote(str(kernel.parent))}",
-            f"capture the remedy:  trnscope capture {shlex.quote(str(kernel))}:{_MENDED} {arguments} -o {mended}",
+            f"see the lines:       {trnscope} source {name} --source-root {root}",
+            f"capture the remedy:  {trnscope} capture {shlex.quote(str(kernel))}:{_MENDED} {arguments} -o {mended}",
         )
     )
+
+
+def _command() -> str:
+    """How to call this program from here: by its name where the shell finds it, else by its path."""
+    if shutil.which("trnscope") or Path(sys.argv[0]).name != "trnscope":
+        return "trnscope"
+    return shlex.quote(os.path.relpath(sys.argv[0]))

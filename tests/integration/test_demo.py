@@ -58,3 +58,14 @@ def test_what_the_demo_says_to_type_can_be_typed(tmp_path: Path, capsys: pytest.
     )
     assert before is not None and after is not None
     assert after["total_time"][0].as_py() < before["total_time"][0].as_py()
+
+
+def test_where_the_shell_does_not_find_the_program_the_demo_gives_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "env" / "trnscope"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    assert main(["demo"]) == 0
+    assert "  env/trnscope tui demo/matmul_unblocked --source-root " in capsys.readouterr().err

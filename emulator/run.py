@@ -108,12 +108,46 @@ def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise KernelLoadError(f"{path}: is no Python file; give one ending in .py")
-    module = importlib.util.module_from_spec(spec)
-    before = dict(sys.modules)
-    with installed(), _search_path(path.parent):
+    module, loader = importlib.util.module_from_spec(spec), spec.loader
+
+    def alone() -> ModuleType:
         sys.modules[name] = module
+        loader.exec_module(module)
+        return module
+
+    try:
+        return _imported(path, path.parent, alone)
+    except _NeedsPackage as error:
+        root, whole = _package(path)
+        if root is None:
+            raise KernelLoadError(
+                f"{path}: imports relative to its package, but no __init__.py makes its folder one; add it"
+            ) from error
+    outermost = whole.partition(".")[0]
+    if outermost in sys.modules:
+        raise KernelLoadError(f"{path}: its package {outermost!r} has the name of a module that is in use; rename the folder")
+    return _imported(path, root, lambda: importlib.import_module(whole))
+
+
+class _NeedsPackage(Exception):
+    """The file imports relative to a package, so it has to be loaded as a part of it."""
+
+
+def _package(path: Path) -> tuple[Path | None, str]:
+    """The folder that holds the outermost package of the file (None: it is in none), and the file's name as a module of it."""
+    folder, parts = path.resolve().parent, [path.stem]
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return (folder if len(parts) > 1 else None), ".".join(parts)
+
+
+def _imported(path: Path, root: Path, load: Callable[[], ModuleType]) -> ModuleType:
+    """The module that `load` gives with the kernel language installed and `root` on the search path."""
+    before = dict(sys.modules)
+    with installed(), _search_path(root):
         try:
-            spec.loader.exec_module(module)
+            return load()
         except (EmulatorError, KeyboardInterrupt):
             raise
         except ModuleNotFoundError as error:
@@ -121,10 +155,11 @@ def _load(path: Path) -> ModuleType:
         except SyntaxError as error:
             raise KernelLoadError(f"{path}:{error.lineno}: {error.msg}; correct the file") from error
         except BaseException as error:
+            if isinstance(error, ImportError) and "no known parent package" in str(error) and root == path.parent:
+                raise _NeedsPackage from error
             raise KernelError(f"{path}: importing it raised {_summary(error)}", _own_traceback(error)) from error
         finally:
-            _forget(before, path.parent.resolve())
-    return module
+            _forget(before, root.resolve())
 
 
 def _forget(before: dict[str, ModuleType], folder: Path) -> None:

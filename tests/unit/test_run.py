@@ -50,6 +50,40 @@ def test_files_beside_the_kernel_can_be_imported_and_do_not_stay(tmp_path: Path)
     assert sys.path == path_before and "sibling" not in sys.modules and "kernel" not in sys.modules
 
 
+PACKAGE = (
+    HEAD
+    + "from .. import scale\nfrom .near import exponentiate\n\n"
+    + ("@nki.jit\ndef one(x):\n    nl.store(x, exponentiate(nl.load(x)))\n    return x, scale.FACTOR\n")
+)
+NEAR = "import nki.language as nl\n\n\ndef exponentiate(tile):\n    return nl.exp(tile)\n"
+
+
+def test_a_kernel_may_import_relative_to_its_package(tmp_path: Path) -> None:
+    folder = tmp_path / "outer_kernels" / "inner"
+    folder.mkdir(parents=True)
+    path = write(folder, PACKAGE)
+    (folder / "near.py").write_text(NEAR)
+    (folder.parent / "scale.py").write_text("FACTOR = 3\n")
+    with pytest.raises(KernelLoadError, match=r"no __init__\.py"):
+        load_kernel(path)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    before = set(sys.modules)
+    run = run_kernel(load_kernel(path), (np.zeros((2, 2), np.float32),))
+    np.testing.assert_array_equal(run.outputs[0], 1)
+    assert run.outputs[1] == 3
+    assert {frame.file for stack in run.program.stacks for frame in stack} == {str(path), str(folder / "near.py")}
+    assert not {n for n in set(sys.modules) - before if n.startswith("outer_kernels")}, "a next kernel finds its own package"
+
+
+def test_a_package_named_like_a_module_in_use_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "numpy"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    with pytest.raises(KernelLoadError, match="rename the folder"):
+        load_kernel(write(folder, "from . import other\n" + HEAD + ONE))
+
+
 def test_packages_below_the_folder_that_were_installed_there_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = tmp_path / ".venv" / "site-packages"
     (packages / "library").mkdir(parents=True)

@@ -45,6 +45,14 @@ class Info:
     warnings: tuple[tuple[str, str], ...]
 
 
+def cores(physical: int | None) -> str | None:
+    """The cores that a device profile covers, in words; None if it does not say.
+
+    It is always of one logical core (aws-neuron-sdk tools/neuron-explorer/profile-schema-reference.rst, num_physical_cores).
+    """
+    return None if physical is None else f"{physical} physical in 1 logical on 1 chip"
+
+
 def info(profile: Profile) -> Info:
     """What the profile is and holds."""
     row = _metadata(profile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from explorer.analysis.info import Info, info
+from explorer.analysis.info import Info, cores, info
 from explorer.report import output
 from explorer.store import reader, schema
 from explorer.text import safe
@@ -38,7 +38,7 @@ def text(path: str, found: Info) -> str:
         ("name", found.name),
         ("target", found.target),
         ("duration", None if found.duration_ns is None else format_time(found.duration_ns)),
-        ("cores", None if found.physical_cores is None else f"{found.physical_cores} physical in 1 logical on 1 chip"),
+        ("cores", cores(found.physical_cores)),
         ("written by", found.made_by),
         ("schema", found.schema_version),
     ]

@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
     shown = shown[: args.limit] if args.limit else shown
     if args.json:
         payload = {"layers": [asdict(layer) for layer in shown], "rows_total": total, "rows_shown": len(shown)}
-        warnings = [] if found is not None else ["no instruction names its layer: not captured"]
+        warnings = [] if found is not None else [f"not captured: {output.unnamed(profile, 'layer')}"]
         output.print_json(output.envelope("layers", profile, payload, warnings))
         return 0
     print(f"{safe(str(profile.path))}: {profile.evidence} profile")
     if found is None:
-        print("layers: not captured (no instruction names its layer)")
+        print(f"layers: not captured ({output.unnamed(profile, 'layer')})")
         return 0
     header = ("layer", "time", "wait", "instructions", "engines at work", "dma", "GFLOPs", "HBM MB")
     print(output.format_table(header, [_row(layer) for layer in shown], left=("layer", "engines at work")))

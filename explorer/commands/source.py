@@ -50,13 +50,13 @@ def run(args: argparse.Namespace) -> int:
     shown = lines[: args.limit] if args.limit else lines
     other = rest(rows, shown) if rows is not None and len(shown) < len(found or ()) else None
     if args.json:
-        warnings = [] if found is not None else ["no instruction names its source line: not captured"]
+        warnings = [] if found is not None else [f"not captured: {output.unnamed(profile, 'source line')}"]
         payload = {**output.listing([asdict(line) for line in shown], total), "other": None if other is None else asdict(other)}
         output.print_json(output.envelope("source", profile, payload, warnings))
         return 0
     print(f"{safe(str(profile.path))}: {profile.evidence} profile")
     if found is None:
-        print("source lines: not captured (no instruction names its own)")
+        print(f"source lines: not captured ({output.unnamed(profile, 'source line')})")
         return 0
     sources = Sources(args.source_root)
     for file in sorted({line.file for line in shown if line.file is not None}):

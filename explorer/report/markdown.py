@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from explorer.analysis.info import cores
 from explorer.report.build import Report, SourceLine
 from explorer.report.escape import code, prose, wrap
 from explorer.rules.finding import Finding
@@ -45,10 +46,7 @@ def _head(report: Report) -> list[str]:
         )
         facts.append(("lower bound", prose(text).split()))
     facts += [(label, _values(value)) for label, value in report.facts.items()]
-    # A device profile is that of one logical core (aws-neuron-sdk profile-schema-reference.rst, num_physical_cores).
-    facts.append(
-        ("cores", prose(f"{report.cores} physical in 1 logical on 1 chip" if report.cores is not None else "not captured").split())
-    )
+    facts.append(("cores", prose(cores(report.cores) or "not captured").split()))
     facts.append(("profile", [code(str(report.profile.path))]))
     facts.append(("written by", [code(report.made_by) if report.made_by else "not captured"]))
     for label, words in facts:

@@ -59,6 +59,11 @@ def listing(rows: Sequence[Mapping[str, Any]], total: int) -> dict[str, Any]:
     return {"rows": list(rows), "rows_total": total, "rows_shown": len(rows)}
 
 
+def unnamed(profile: Profile, what: str) -> str:
+    """Why a profile has no layers or source lines to list: its instructions name none, or there are none."""
+    return f"no instruction names its {what}" if "Instruction" in profile.tables else "there is no Instruction table"
+
+
 def envelope(kind: str, profile: Profile | None, payload: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:
     """The object that a `--json` answer is: the head that all answers share, then the payload."""
     return {

@@ -222,3 +222,11 @@ def test_what_matches_nothing_is_said(profile: str) -> None:
 def test_the_package_loads_arrow_only_when_asked() -> None:
     script = "import sys, explorer\nassert 'pyarrow' not in sys.modules\nexplorer.open\nassert 'pyarrow' in sys.modules"
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["layers", "source", "instructions"])
+def test_a_missing_table_is_not_taken_for_instructions_without_names(verb: str, tmp_path: Path) -> None:
+    writer.write(tmp_path / "bare", {"Metadata": synthetic.tables(5)["Metadata"]})
+    done = trnscope(verb, str(tmp_path / "bare"))
+    assert done.returncode == 0 and "not captured" in done.stdout
+    assert "no instruction names" not in done.stdout
